@@ -1,0 +1,29 @@
+"""The small contract that the four packages share; no Ray, no torch, no files."""
+
+from harness.contract.benchmark import (
+    Benchmark,
+    Config,
+    Dataset,
+    DeviceKind,
+    Mode,
+    Session,
+    Worker,
+)
+from harness.contract.errors import HarnessError, UsageError, unknown_name
+from harness.contract.strategy import Plan, Problem, Strategy
+
+__all__ = [
+    "Benchmark",
+    "Config",
+    "Dataset",
+    "DeviceKind",
+    "HarnessError",
+    "Mode",
+    "Plan",
+    "Problem",
+    "Session",
+    "Strategy",
+    "UsageError",
+    "Worker",
+    "unknown_name",
+]

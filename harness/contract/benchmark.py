@@ -1,0 +1,109 @@
+"""What a benchmark gives to the harness: how to train, never where or when.
+
+An executor drives a :class:`Session` in every worker of a worker group (one process where
+there is one worker) and measures the time of each call; a session never looks at a clock.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from ray.tune.search.sample import Domain
+
+Config = dict[str, Any]
+Mode = Literal["min", "max"]
+DeviceKind = Literal["CPU", "GPU"]
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Where one session runs: ``rank`` of ``world_size`` processes, on ``device`` (torch's name)."""
+
+    rank: int = 0
+    world_size: int = 1
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The data a benchmark found: where, how it was found, and a hash of its content."""
+
+    path: Path | None
+    source: str
+    sha256: str
+
+
+class Session(ABC):
+    """One trial's training at a time; every rank of a worker group makes the same calls.
+
+    A session is built once per worker (it loads the data then) and serves trial after trial.
+    Anything it raises fails the trial, not the worker.
+    """
+
+    @abstractmethod
+    def start(self, config: Config, seed: int) -> None:
+        """Forget the trial before; begin one with ``config`` at epoch 0."""
+
+    @abstractmethod
+    def train_epoch(self) -> Mapping[str, float]:
+        """Train one epoch; return training metrics (``train_loss`` where there is one)."""
+
+    @abstractmethod
+    def evaluate(self) -> Mapping[str, float]:
+        """Scores of the present weights: the benchmark's ``metric``, and ``test_metric`` if any.
+
+        The same numbers on every rank. A diverged model reports NaN as its ``metric``.
+        """
+
+    @abstractmethod
+    def state(self) -> Mapping[str, Any]:
+        """Everything a fresh session needs to go on bit for bit; complete on rank 0.
+
+        Tensors and plain Python values only: it is written with ``torch.save`` and read back
+        with ``weights_only=True``.
+        """
+
+    @abstractmethod
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Take back a ``state()``; called after ``start``, whose ``config`` wins (PBT changes it)."""
+
+
+class Benchmark(ABC):
+    """What is tuned: a search space, a metric with its mode, the epochs cap, the training code.
+
+    The fields of a benchmark's (pydantic) dataclass are its options, set by
+    ``--benchmark-option name=value``.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    requires: ClassVar[tuple[str, ...]] = ()
+    metric: ClassVar[str]
+    mode: ClassVar[Mode]
+    test_metric: ClassVar[str | None] = None
+    loss_metric: ClassVar[str | None] = None
+    gives_checkpoints: ClassVar[bool] = True
+    mutable: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that may change in the middle of a trial (what PBT may perturb)."""
+    max_epochs: int
+
+    @abstractmethod
+    def space(self) -> dict[str, Domain]:
+        """A flat dict of Ray Tune domains: ``uniform``, ``loguniform``, ``randint``, ``choice``…"""
+
+    @abstractmethod
+    def epoch_device_seconds(self, device_kind: DeviceKind) -> float:
+        """About what an epoch costs (device-seconds): sizes populations, refuses hopeless budgets."""
+
+    @abstractmethod
+    def session(self, worker: Worker, dataset: Dataset, data_seed: int) -> Session:
+        """A session on this worker, its data loaded. ``data_seed`` fixes the split."""
+
+    def find_data(self, data_dir: Path | None) -> Dataset:
+        """Find and verify the data; :class:`UsageError` names every way to get it."""
+        return Dataset(path=None, source="generated", sha256="")

@@ -1,0 +1,258 @@
+"""The run store's format: one pydantic model per line or file that a run folder holds.
+
+Nothing here is a pickle; NaN and ±inf are written as the strings "NaN", "Infinity" and
+"-Infinity" (JSON has no such numbers) and come back as floats.
+
+``runs/NAME/study.json`` (:class:`StudyRecord`), ``cells/STRATEGY--seed-N/events.jsonl``
+(:class:`Report` and :class:`TrialEnd` lines), ``cells/…/cell.json`` (:class:`CellRecord`, written
+last: a cell without a valid one is not finished), ``summary.json`` (:class:`Summary`),
+``results.parquet`` (every report of every cell, flattened).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from harness.contract.benchmark import DeviceKind, Mode
+
+FORMAT_VERSION = 1
+
+Kind = Literal["setup", "train", "evaluate", "checkpoint", "restore", "idle"]
+KINDS: tuple[Kind, ...] = ("setup", "train", "evaluate", "checkpoint", "restore", "idle")
+"""Where a device-second went. ``setup`` is billed only where a trial broke its worker group;
+``restore`` holds resets to a new trial as well."""
+
+Decision = Literal["continue", "pause", "stop", "finish", "exploit", "diverged"]
+"""What followed a report: ``finish`` = the epochs cap; ``stop`` = stopped by the scheduler."""
+
+TrialStatus = Literal["stopped", "finished", "failed", "diverged", "cut"]
+"""``cut``: in flight, or paused, when the cell ended."""
+
+CellStatus = Literal["completed", "failed"]
+
+ConfigValue = bool | int | float | str | None
+
+
+class Record(BaseModel):
+    """Strict about unknown fields, at home with NaN and ±inf."""
+
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="strings", frozen=True)
+
+
+class Parent(Record):
+    """The checkpoint that a report's weights descend from, where it is another trial's."""
+
+    trial: int
+    epoch: int
+
+
+class Span(Record):
+    """A stretch of a slot's time, in seconds of wall-clock, spent on one kind of work."""
+
+    kind: Kind
+    seconds: float
+
+
+class Report(Record):
+    """One epoch of one trial. Times are seconds since the cell's start (0 = worker groups ready).
+
+    ``spans`` are the pieces from ``started_s`` on, in order; ``trial_device_seconds`` and
+    ``held_device_seconds`` are sums so far, of this trial and of the whole cell.
+    """
+
+    type: Literal["report"] = "report"
+    trial: int
+    tune_id: str
+    attempt: int = 0
+    slot: int
+    config: dict[str, ConfigValue]
+    epoch: int
+    validation_score: float
+    validation_loss: float | None = None
+    train_loss: float | None = None
+    test_score: float | None = None
+    started_s: float
+    reported_s: float
+    spans: list[Span] = []
+    trial_device_seconds: dict[Kind, float]
+    held_device_seconds: float
+    decision: Decision
+    rung: int | None = None
+    parent: Parent | None = None
+    is_incumbent: bool = False
+
+
+class TrialEnd(Record):
+    """How a trial ended: one line per trial, and one per failed attempt (``retried``)."""
+
+    type: Literal["end"] = "end"
+    trial: int
+    attempt: int = 0
+    config: dict[str, ConfigValue]
+    epoch: int
+    status: TrialStatus
+    retried: bool = False
+    reason: str | None = None
+    at_s: float
+    told_score: float | None = None
+    """The score the searcher was told for this trial (a failure's is the worst finite one)."""
+
+
+EventLine = TypeAdapter[Report | TrialEnd](
+    Annotated[Report | TrialEnd, Field(discriminator="type")]
+)
+
+
+class LedgerRow(Record):
+    """Device-seconds of one kind, charged to one trial (``None``: to no trial)."""
+
+    trial: int | None
+    kind: Kind
+    device_seconds: float
+
+
+class InFlight(Record):
+    """Work under way at the cut: charged, counted for nobody."""
+
+    trial: int
+    epoch: int
+    device_seconds: float
+
+
+class Incumbent(Record):
+    """The best configuration by validation score, and when it became known."""
+
+    trial: int
+    epoch: int
+    config: dict[str, ConfigValue]
+    validation_score: float
+    test_score: float | None
+    reported_s: float
+    held_device_seconds: float
+
+
+class CellRecord(Record):
+    """The end of a cell. ``reason`` says why, in one line (also for a completed cell)."""
+
+    format_version: Literal[1] = FORMAT_VERSION
+    strategy: str
+    seed: int
+    status: CellStatus
+    reason: str
+    max_epochs: int
+    rungs: list[int] = []
+    settings: dict[str, Any] = {}
+    warnings: list[str] = []
+    slots: int
+    devices: float
+    budget_device_seconds: float
+    held_device_seconds: float
+    setup_seconds: float
+    wall_seconds: float
+    searcher_seconds: float
+    ledger: list[LedgerRow]
+    in_flight: list[InFlight] = []
+    incumbent: Incumbent | None
+    trials: dict[TrialStatus, int]
+    events: int
+    events_sha256: str
+
+
+class ParameterRecord(Record):
+    """One search-space dimension as plain data."""
+
+    type: Literal["float", "integer", "categorical"]
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    choices: list[ConfigValue] = []
+    mutable: bool = False
+
+
+class BenchmarkRecord(Record):
+    name: str
+    options: dict[str, ConfigValue]
+    metric: str
+    mode: Mode
+    test_metric: str | None
+    max_epochs: int
+    space: dict[str, ParameterRecord]
+    dataset_source: str
+    dataset_sha256: str
+    data_seed: int
+
+
+class StrategyRecord(Record):
+    name: str
+    summary: str
+    searcher: str
+    scheduler: str
+    stops_early: bool
+    changes_config: bool
+    source: str
+
+
+class DevicesRecord(Record):
+    """What every cell holds: ``slots`` × ``workers_per_trial`` × ``devices_per_worker`` devices."""
+
+    kind: DeviceKind
+    model: str
+    slots: int
+    workers_per_trial: int
+    devices_per_worker: float
+
+    @property
+    def held(self) -> float:
+        return self.slots * self.workers_per_trial * self.devices_per_worker
+
+
+class StudyRecord(Record):
+    """Everything needed to run the study again and to read its cells."""
+
+    format_version: Literal[1] = FORMAT_VERSION
+    study: dict[str, Any]
+    benchmark: BenchmarkRecord
+    strategies: list[StrategyRecord]
+    seeds: list[int]
+    executor: Literal["cluster"]
+    devices: DevicesRecord
+    budget_device_seconds: float
+    versions: dict[str, str]
+    git_commit: str | None
+    git_dirty: bool | None
+    machine: dict[str, ConfigValue]
+    created_at: str
+    command: str
+
+
+class CellSummary(Record):
+    """One row of ``summary.json``; see ``reports.analysis`` for how each number is made."""
+
+    status: CellStatus | Literal["missing"]
+    reason: str
+    trials: int
+    failed_trials: int
+    diverged_trials: int
+    epochs_run: int
+    epochs_full: int
+    epoch_savings: float
+    best_validation: float | None
+    test_of_incumbent: float | None
+    device_seconds_held: float
+    device_seconds_by_kind: dict[Kind, float]
+    useful_share: float | None
+    setup_seconds: float
+    wall_seconds: float
+
+
+class Summary(Record):
+    format_version: Literal[1] = FORMAT_VERSION
+    benchmark: str
+    metric: str
+    mode: Mode
+    budget_device_seconds: float
+    device_kind: DeviceKind
+    strategies: dict[str, dict[str, CellSummary]]
+    """strategy → seed (as a string, for JSON) → the cell's numbers"""
