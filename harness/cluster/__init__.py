@@ -1,0 +1,1 @@
+"""The cluster executor: Ray Tune decides, warm Ray Train worker groups train."""

@@ -1,0 +1,303 @@
+"""The pool of a cell's warm worker groups: one async actor, the cell's only clock.
+
+It starts one Ray Train run per slot, passes commands between trial actors and workers, keeps each
+slot's ledger, starts a broken group again, and at the cut ends everything at one moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import ray
+
+from harness.clock import Clock, MonotonicClock
+from harness.cluster.messages import (
+    CellIsOver,
+    EpochCommand,
+    EpochFailed,
+    EpochOutcome,
+    EpochResult,
+)
+from harness.cluster.train_run import TrainRunSpec, run_worker_group
+from harness.contract.records import Kind
+from harness.ledger import Charge, SlotLedger
+
+ERROR_GRACE_S = 10.0
+"""How long the other ranks may go on after one rank's error before the group is replaced."""
+
+STRAGGLER_FACTOR, STRAGGLER_MIN_S = 10.0, 60.0
+"""A rank that needs this much longer than the first one hangs: the group is replaced."""
+
+
+@dataclass
+class _InFlight:
+    trial: int
+    started_s: float
+
+
+@dataclass
+class _Slot:
+    """One worker group: its generation counts restarts, so that a late word of a dead one is
+    known as such."""
+
+    index: int
+    ledger: SlotLedger = field(default_factory=SlotLedger)
+    generation: int = -1
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    workers: dict[int, Any] = field(default_factory=dict)
+    waiting: dict[int, asyncio.Future[EpochCommand | None]] = field(default_factory=dict)
+    outcomes: dict[int, EpochOutcome] = field(default_factory=dict)
+    outcome_came: asyncio.Event = field(default_factory=asyncio.Event)
+    death: str | None = None
+    trial: int | None = None
+    in_flight: _InFlight | None = None
+
+
+@dataclass(frozen=True)
+class PoolAccount:
+    """A cell's final account, in slot-seconds: charges, and work under way at the cut."""
+
+    charges: list[Charge]
+    in_flight: list[tuple[int, float]]
+
+
+class WorkerPool:
+    """See the module. Every public method is called remotely."""
+
+    def __init__(self, slots: int, spec: TrainRunSpec) -> None:
+        self._spec = spec
+        self._slots = [_Slot(index) for index in range(slots)]
+        self._free = asyncio.Queue[int]()
+        self._holders: dict[int, Any] = {}
+        self._clock: Clock = MonotonicClock()
+        self._origin: float | None = None
+        self._opened = asyncio.Event()
+        self._over = asyncio.Event()
+        self._start_failure: str | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # The cell's life: start, open, close -------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start every worker group; returns when all are ready. Raises EpochFailed if one fails."""
+        for slot in self._slots:
+            self._launch(slot)
+        for slot in self._slots:
+            await slot.ready.wait()
+            if slot.death is not None:
+                raise EpochFailed(slot.death)
+            self._free.put_nowait(slot.index)
+
+    async def open(self) -> None:
+        """Set the cell's clock to zero: from here on every second is charged."""
+        self._origin = self._clock.now()
+        self._opened.set()
+
+    async def close(self, at_s: float | None) -> PoolAccount:
+        """End the cell, with the account cut at ``at_s`` (default: now). Commands under way end."""
+        end_s = self._now_s() if at_s is None else at_s
+        self._over.set()
+        in_flight = []
+        for slot in self._slots:
+            under_way = slot.in_flight
+            if under_way is not None:
+                in_flight.append((under_way.trial, max(end_s - under_way.started_s, 0.0)))
+            kind: Kind = "train" if under_way else "idle" if slot.ready.is_set() else "setup"
+            slot.ledger.charge_until(end_s, slot.trial, kind)
+        return PoolAccount([c for s in self._slots for c in s.ledger.charges()], in_flight)
+
+    # Called by trial actors ---------------------------------------------------------------------
+
+    async def acquire(self, holder: list[Any]) -> int:
+        """Lease a slot to a trial actor. A slot held by a dead actor is taken back."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                index = await asyncio.wait_for(self._free.get(), timeout=1.0)
+                self._holders[index] = holder[0]
+                return index
+            await self._take_back_from_the_dead()
+
+    async def release(self, index: int) -> None:
+        if self._holders.pop(index, None) is not None:
+            self._free.put_nowait(index)
+
+    async def train(self, index: int, command: EpochCommand) -> EpochResult:
+        """Have a slot's workers run one command.
+
+        Raises:
+            EpochFailed: the session raised, or the group died or hung (it is started again).
+            CellIsOver: the cell was closed meanwhile.
+        """
+        slot = self._slots[index]
+        await self._unless_over(self._opened.wait())
+        dispatched_s = self._now_s()
+        # Waiting between two epochs of one trial is that trial's; between trials it is nobody's.
+        slot.ledger.charge_until(
+            dispatched_s, slot.trial if slot.trial == command.trial else None, "idle"
+        )
+        slot.trial = command.trial
+        await self._unless_over(slot.ready.wait())
+        if slot.death is not None:
+            raise EpochFailed(slot.death)
+        started_s = self._now_s()
+        slot.ledger.charge_until(started_s, slot.trial, "setup")
+        slot.in_flight = _InFlight(command.trial, started_s)
+        slot.outcomes.clear()
+        slot.outcome_came.clear()
+        for future in slot.waiting.values():
+            future.set_result(command)
+        slot.waiting.clear()
+        outcomes = await self._unless_over(self._gather(slot))
+        reported_s = self._now_s()
+        slot.in_flight = None
+        slot.ledger.charge_spans(reported_s, slot.trial, _mean_spans(outcomes))
+        return self._result(slot, outcomes, started_s, reported_s)
+
+    # Called by workers --------------------------------------------------------------------------
+
+    async def hello(self, index: int, generation: int, rank: int, handle: list[Any]) -> None:
+        """A worker has its session built."""
+        slot = self._slots[index]
+        if generation == slot.generation:
+            slot.workers[rank] = handle[0]
+
+    async def exchange(
+        self, index: int, generation: int, rank: int, outcome: EpochOutcome | None
+    ) -> EpochCommand | None:
+        """A worker hands over its outcome and waits for its next command (``None``: stop)."""
+        slot = self._slots[index]
+        if generation != slot.generation or self._over.is_set():
+            return None
+        if outcome is not None:
+            slot.outcomes[rank] = outcome
+            slot.outcome_came.set()
+        future: asyncio.Future[EpochCommand | None] = asyncio.get_running_loop().create_future()
+        slot.waiting[rank] = future
+        if len(slot.waiting) == self._spec.workers:
+            slot.ready.set()
+        return await future
+
+    # Inside -------------------------------------------------------------------------------------
+
+    def _now_s(self) -> float:
+        return 0.0 if self._origin is None else self._clock.now() - self._origin
+
+    async def _unless_over(self, awaitable: Any) -> Any:
+        """Await, but give up the moment the cell is closed."""
+        work = asyncio.ensure_future(awaitable)
+        over = asyncio.ensure_future(self._over.wait())
+        await asyncio.wait({work, over}, return_when=asyncio.FIRST_COMPLETED)
+        over.cancel()
+        if self._over.is_set():
+            work.cancel()
+            raise CellIsOver
+        return work.result()
+
+    async def _gather(self, slot: _Slot) -> list[EpochOutcome]:
+        """Every rank's outcome of the command under way, or one error outcome for all."""
+        started = self._clock.now()
+        deadline: float | None = None
+        while len(slot.outcomes) < self._spec.workers and slot.death is None:
+            timeout = None if deadline is None else max(deadline - self._clock.now(), 0.0)
+            try:
+                await asyncio.wait_for(slot.outcome_came.wait(), timeout)
+            except TimeoutError:
+                return [self._replace(slot, _straggler_reason(slot.outcomes, self._spec.workers))]
+            slot.outcome_came.clear()
+            if deadline is None and slot.outcomes:
+                elapsed = self._clock.now() - started
+                failed = any(outcome.error for outcome in slot.outcomes.values())
+                patience = max(STRAGGLER_MIN_S, STRAGGLER_FACTOR * elapsed)
+                deadline = self._clock.now() + (ERROR_GRACE_S if failed else patience)
+        if slot.death is not None:
+            return [self._replace(slot, slot.death)]
+        outcomes = [slot.outcomes[rank] for rank in range(self._spec.workers)]
+        errors = {outcome.error for outcome in outcomes}
+        if len(errors) > 1:
+            # The ranks parted ways, so their collective calls no longer match.
+            reason = next(error for error in errors if error is not None)
+            return [replace(self._replace(slot, reason), error_log=_first_log(outcomes))]
+        return outcomes
+
+    def _replace(self, slot: _Slot, reason: str) -> EpochOutcome:
+        """Kill what is left of a group and start it again; the time is the guilty trial's."""
+        for handle in slot.workers.values():
+            with contextlib.suppress(Exception):
+                ray.kill(handle)
+        self._launch(slot)
+        return EpochOutcome(error=reason)
+
+    def _launch(self, slot: _Slot) -> None:
+        slot.generation += 1
+        slot.ready.clear()
+        slot.workers, slot.waiting, slot.outcomes, slot.death = {}, {}, {}, None
+        pool = ray.get_runtime_context().current_actor
+        name = f"slot-{slot.index}-{slot.generation}-{uuid.uuid4().hex[:8]}"
+        generation = slot.generation
+        run = asyncio.to_thread(
+            run_worker_group, self._spec, name, pool, slot.index, slot.generation
+        )
+        task = asyncio.ensure_future(run)
+        self._tasks.add(task)
+
+        def ended(task: asyncio.Task[str | None]) -> None:
+            self._tasks.discard(task)
+            if generation == slot.generation and not self._over.is_set():
+                slot.death = task.result() or "the worker group ended by itself"
+                slot.outcome_came.set()
+                slot.ready.set()
+
+        task.add_done_callback(ended)
+
+    def _result(
+        self, slot: _Slot, outcomes: list[EpochOutcome], started_s: float, reported_s: float
+    ) -> EpochResult:
+        first = outcomes[0]
+        if first.error is not None:
+            log = _first_log(outcomes)
+            raise EpochFailed(first.error if log is None else f"{first.error}\n\n{log}")
+        assert slot.trial is not None
+        return EpochResult(
+            metrics=first.metrics,
+            spans=_mean_spans(outcomes),
+            state_ref=first.state_ref,
+            slot=slot.index,
+            started_s=started_s,
+            reported_s=reported_s,
+            trial_seconds=slot.ledger.trial_seconds(slot.trial),
+        )
+
+    async def _take_back_from_the_dead(self) -> None:
+        for index, holder in list(self._holders.items()):
+            try:
+                await asyncio.wait_for(holder.is_alive.remote(), timeout=0.5)
+            except ray.exceptions.RayActorError:
+                await self.release(index)
+            except TimeoutError:
+                continue  # busy with an epoch
+
+
+def _mean_spans(outcomes: list[EpochOutcome]) -> list[tuple[Kind, float]]:
+    """Ranks run the same pieces in the same order; a slot's piece lasts as long as their mean."""
+    pieces = [outcome.spans for outcome in outcomes]
+    shortest = min(pieces, key=len)
+    return [
+        (kind, sum(spans[i][1] for spans in pieces) / len(pieces))
+        for i, (kind, _) in enumerate(shortest)
+    ]
+
+
+def _first_log(outcomes: list[EpochOutcome]) -> str | None:
+    return next((outcome.error_log for outcome in outcomes if outcome.error_log), None)
+
+
+def _straggler_reason(outcomes: dict[int, EpochOutcome], workers: int) -> str:
+    errors = [outcome.error for outcome in outcomes.values() if outcome.error]
+    if errors:
+        return errors[0]
+    silent = sorted(set(range(workers)) - set(outcomes))
+    return f"worker {silent} of {workers} did not report although rank {sorted(outcomes)} had"

@@ -1,0 +1,97 @@
+"""One Ray Train run that serves as a warm worker group: the only module that builds a trainer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.contract import Benchmark, Dataset, DeviceKind
+
+COLLECTIVE_TIMEOUT_S = 300
+
+
+@dataclass(frozen=True)
+class TrainRunSpec:
+    """What every worker group of a cell has in common.
+
+    ``storage``: a folder or URL that every node reaches; Ray Train only leaves marker files there.
+    """
+
+    benchmark: Benchmark
+    dataset: Dataset
+    data_seed: int
+    workers: int
+    device_kind: DeviceKind
+    devices_per_worker: float
+    storage: str
+    storage_filesystem: Any = None
+
+    @property
+    def backend(self) -> str:
+        """nccl needs whole GPUs: two ranks on one GPU are refused inside nccl."""
+        whole_gpus = self.device_kind == "GPU" and self.devices_per_worker >= 1
+        return "nccl" if whole_gpus else "gloo"
+
+
+def run_worker_group(
+    spec: TrainRunSpec, name: str, pool: Any, slot: int, generation: int
+) -> str | None:
+    """Run a worker group until it ends; blocks. Returns why it ended early, or ``None``."""
+    import ray.train
+    from ray.train import torch as ray_torch
+
+    from harness.cluster.worker_loop import serve
+
+    use_gpu = spec.device_kind == "GPU"
+    trainer = ray_torch.TorchTrainer(
+        serve,
+        train_loop_config={
+            "pool": pool,
+            "slot": slot,
+            "generation": generation,
+            "benchmark": spec.benchmark,
+            "dataset": spec.dataset,
+            "data_seed": spec.data_seed,
+            "threads_per_worker": max(1, int(spec.devices_per_worker)),
+        },
+        torch_config=ray_torch.TorchConfig(backend=spec.backend, timeout_s=COLLECTIVE_TIMEOUT_S),
+        scaling_config=ray.train.ScalingConfig(
+            num_workers=spec.workers,
+            use_gpu=use_gpu,
+            resources_per_worker={spec.device_kind: spec.devices_per_worker},
+        ),
+        run_config=ray.train.RunConfig(
+            # A run's name is state: the same name would resume the old run and train nothing.
+            name=name,
+            storage_path=spec.storage,
+            storage_filesystem=spec.storage_filesystem,
+            failure_config=ray.train.FailureConfig(max_failures=0),
+        ),
+    )
+    try:
+        trainer.fit()
+    except Exception as error:
+        return _reason(error)
+    return None
+
+
+def _reason(error: Exception) -> str:
+    """One line for people out of Ray Train's nested error."""
+    worker_failures = getattr(error, "worker_failures", None)
+    if worker_failures:
+        rank, failure = sorted(worker_failures.items())[0]
+        cause = getattr(failure, "cause", None) or failure
+        first_line = str(cause).strip().splitlines()[-1]
+        return f"worker {rank} died: {type(cause).__name__}: {first_line}"
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return f"the worker group died: {lines[0]}"
+
+
+def is_local_path(storage: str) -> bool:
+    """Whether a storage location is a path or ``file://`` URL of this machine."""
+    return "://" not in storage or storage.startswith("file://")
+
+
+def local_path(storage: str) -> Path:
+    return Path(storage.removeprefix("file://")).resolve()

@@ -1,0 +1,101 @@
+"""The searcher as the cell sees it: every failure is told the same way, and its time is measured.
+
+How failures are told decides rankings: Optuna forgets failed trials and HyperOpt never forgets an
+error, so both keep proposing from a region that fails. Told as the worst finite score, both learn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ray.tune.search import ConcurrencyLimiter, SearchAlgorithm, Searcher
+
+from harness.clock import Clock
+from harness.contract import Config
+from harness.tuning.results import without_extras
+from harness.tuning.scores import Scoreboard
+
+
+class ToldSearcher(Searcher):
+    """Delegates to a searcher; a failed or diverged trial is told as the worst finite score.
+
+    While no finite score exists, failures wait and are told with the first one.
+    """
+
+    def __init__(self, searcher: Searcher, metric: str, scores: Scoreboard, clock: Clock) -> None:
+        super().__init__(metric=searcher.metric or metric, mode=searcher.mode)
+        self.searcher = searcher
+        self.seconds = 0.0
+        self.told: dict[str, float] = {}
+        """Tune's trial id → the final score that the searcher heard."""
+        self._told_metric = metric
+        self._scores = scores
+        self._clock = clock
+        self._waiting: list[str] = []
+
+    def set_search_properties(
+        self, metric: str | None, mode: str | None, config: Config, **spec: Any
+    ) -> bool:
+        return bool(self.searcher.set_search_properties(metric, mode, config, **spec))
+
+    def suggest(self, trial_id: str) -> Config | None:
+        started = self._clock.now()
+        suggestion: Config | None = self.searcher.suggest(trial_id)
+        self.seconds += self._clock.now() - started
+        return suggestion
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        told = self._scores.as_told(result.get(self._told_metric))
+        if told is not None:
+            clean = {**without_extras(result), self._told_metric: told}
+            self.searcher.on_trial_result(trial_id, clean)
+
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
+        started = self._clock.now()
+        score = None if error or result is None else result.get(self._told_metric)
+        self._tell(trial_id, result or {}, self._scores.as_told(score))
+        if self._waiting and self._scores.worst is not None:
+            waiting, self._waiting = self._waiting, []
+            for waiting_id in waiting:
+                self._tell(waiting_id, {}, self._scores.worst)
+        self.seconds += self._clock.now() - started
+
+    def _tell(self, trial_id: str, result: dict[str, Any], told: float | None) -> None:
+        if told is None:
+            self._waiting.append(trial_id)
+            return
+        self.told[trial_id] = told
+        clean = {**without_extras(result), self._told_metric: told}
+        self.searcher.on_trial_complete(trial_id, result=clean, error=False)
+
+    def save(self, checkpoint_path: str) -> None:
+        self.searcher.save(checkpoint_path)
+
+    def restore(self, checkpoint_path: str) -> None:
+        self.searcher.restore(checkpoint_path)
+
+    def get_state(self) -> dict[str, Any]:
+        return {}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Nothing of its own to restore: scores come back with the cell's events."""
+
+
+def told_searcher(
+    searcher: Searcher | SearchAlgorithm,
+    metric: str,
+    slots: int,
+    scores: Scoreboard,
+    clock: Clock,
+) -> tuple[Searcher | SearchAlgorithm, ToldSearcher | None]:
+    """Wrap a model-based searcher, inside its concurrency limit (a failure that waits to be told
+    must not hold a place). A ``SearchAlgorithm`` (random) learns nothing and is left alone."""
+    if isinstance(searcher, SearchAlgorithm):
+        return searcher, None
+    if isinstance(searcher, ConcurrencyLimiter):
+        searcher.searcher = told = ToldSearcher(searcher.searcher, metric, scores, clock)
+        return searcher, told
+    told = ToldSearcher(searcher, metric, scores, clock)
+    return ConcurrencyLimiter(told, max_concurrent=slots), told
