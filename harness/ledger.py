@@ -9,7 +9,7 @@ device-seconds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.contract.records import Kind
@@ -36,21 +36,20 @@ class SlotLedger:
         self._add(trial, kind, at_s - self._accounted_until_s)
         self._accounted_until_s = max(at_s, self._accounted_until_s)
 
-    def charge_spans(
-        self, at_s: float, trial: int | None, spans: Iterable[tuple[Kind, float]]
+    def charge_measured(
+        self, at_s: float, measured: Sequence[Charge], idle_trial: int | None
     ) -> None:
-        """Spans measured by the workers since the last charge; what they leave over was idle.
+        """What was measured since the last charge; what that leaves over was ``idle_trial``'s idle.
 
-        The workers' own clocks cannot report more time than passed here: if rounding makes them,
-        the spans are scaled down to fit.
+        The clocks that measured cannot report more time than passed here: if rounding makes them,
+        the charges are scaled down to fit.
         """
-        spans = list(spans)
         elapsed = max(at_s - self._accounted_until_s, 0.0)
-        measured = sum(seconds for _, seconds in spans)
-        scale = min(1.0, elapsed / measured) if measured > 0 else 1.0
-        for kind, seconds in spans:
-            self._add(trial, kind, seconds * scale)
-        self._add(trial, "idle", elapsed - measured * scale)
+        total = sum(charge.seconds for charge in measured)
+        scale = min(1.0, elapsed / total) if total > 0 else 1.0
+        for charge in measured:
+            self._add(charge.trial, charge.kind, charge.seconds * scale)
+        self._add(idle_trial, "idle", elapsed - total * scale)
         self._accounted_until_s = max(at_s, self._accounted_until_s)
 
     def trial_seconds(self, trial: int) -> dict[Kind, float]:

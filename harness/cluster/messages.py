@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.contract.benchmark import Config
 from harness.contract.records import Kind
+from harness.ledger import Charge
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,8 @@ class EpochCommand:
     """Train one epoch of a trial. ``start``: begin (or take over) the trial first.
 
     ``state_ref``: a list holding one ``ObjectRef`` of checkpoint bytes to load after the start
-    (in a list, so that Ray hands over the reference and not the bytes), or empty.
+    (in a list, so that Ray hands over the reference and not the bytes), or empty. ``overhead``:
+    what the trial's actor did since the command before (writing or reading checkpoints).
     """
 
     trial: int
@@ -22,6 +24,7 @@ class EpochCommand:
     seed: int
     start: bool
     state_ref: list[Any] = field(default_factory=list)
+    overhead: list[Charge] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,9 @@ class EpochResult:
     trial_seconds: dict[Kind, float]
 
 
-class CellIsOver(Exception):
+class CellOverError(Exception):
     """The budget was cut while the command was under way."""
 
 
-class EpochFailed(Exception):
+class EpochError(Exception):
     """A session raised, or its worker group died; the message is the reason."""

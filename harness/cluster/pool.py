@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,9 +17,9 @@ import ray
 
 from harness.clock import Clock, MonotonicClock
 from harness.cluster.messages import (
-    CellIsOver,
+    CellOverError,
     EpochCommand,
-    EpochFailed,
+    EpochError,
     EpochOutcome,
     EpochResult,
 )
@@ -41,8 +42,8 @@ class _InFlight:
 
 @dataclass
 class _Slot:
-    """One worker group: its generation counts restarts, so that a late word of a dead one is
-    known as such."""
+    """One worker group. ``generation`` counts restarts, so that a late word of a dead one is known
+    as such; ``broken_by`` is the trial that made the last restart necessary."""
 
     index: int
     ledger: SlotLedger = field(default_factory=SlotLedger)
@@ -54,6 +55,7 @@ class _Slot:
     outcome_came: asyncio.Event = field(default_factory=asyncio.Event)
     death: str | None = None
     trial: int | None = None
+    broken_by: int | None = None
     in_flight: _InFlight | None = None
 
 
@@ -61,6 +63,7 @@ class _Slot:
 class PoolAccount:
     """A cell's final account, in slot-seconds: charges, and work under way at the cut."""
 
+    ended_s: float
     charges: list[Charge]
     in_flight: list[tuple[int, float]]
 
@@ -77,38 +80,54 @@ class WorkerPool:
         self._origin: float | None = None
         self._opened = asyncio.Event()
         self._over = asyncio.Event()
-        self._start_failure: str | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._budget_s = float("inf")
+        self._account: PoolAccount | None = None
+        self._tasks: set[asyncio.Future[str | None]] = set()
+        # The event loop's own executor has too few threads for many slots.
+        self._threads = ThreadPoolExecutor(max_workers=4 * slots + 4)
 
-    # The cell's life: start, open, close -------------------------------------------------------
+    # The cell's life ----------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        """Start every worker group; returns when all are ready. Raises EpochFailed if one fails."""
+    async def start(self, budget_s: float) -> None:
+        """Start every worker group; when all are ready, the cell's clock starts at zero and will
+        cut the cell at ``budget_s``. Raises EpochError if a group does not start."""
         for slot in self._slots:
             self._launch(slot)
+            self._free.put_nowait(slot.index)
         for slot in self._slots:
             await slot.ready.wait()
             if slot.death is not None:
-                raise EpochFailed(slot.death)
-            self._free.put_nowait(slot.index)
-
-    async def open(self) -> None:
-        """Set the cell's clock to zero: from here on every second is charged."""
+                raise EpochError(slot.death)
         self._origin = self._clock.now()
+        self._budget_s = budget_s
+        asyncio.get_running_loop().call_later(budget_s, self._cut, budget_s)
         self._opened.set()
 
-    async def close(self, at_s: float | None) -> PoolAccount:
-        """End the cell, with the account cut at ``at_s`` (default: now). Commands under way end."""
-        end_s = self._now_s() if at_s is None else at_s
+    async def close(self) -> PoolAccount:
+        """End the cell now, unless it was cut at its budget before; commands under way end."""
+        self._cut(min(self._now_s(), self._budget_s))
+        assert self._account is not None
+        return self._account
+
+    def _cut(self, at_s: float) -> None:
+        if self._account is not None:
+            return
         self._over.set()
         in_flight = []
         for slot in self._slots:
             under_way = slot.in_flight
             if under_way is not None:
-                in_flight.append((under_way.trial, max(end_s - under_way.started_s, 0.0)))
-            kind: Kind = "train" if under_way else "idle" if slot.ready.is_set() else "setup"
-            slot.ledger.charge_until(end_s, slot.trial, kind)
-        return PoolAccount([c for s in self._slots for c in s.ledger.charges()], in_flight)
+                in_flight.append((under_way.trial, max(at_s - under_way.started_s, 0.0)))
+                slot.ledger.charge_until(at_s, under_way.trial, "train")
+            elif slot.ready.is_set():
+                slot.ledger.charge_until(at_s, None, "idle")
+            else:
+                slot.ledger.charge_until(at_s, slot.broken_by, "setup")
+            for future in slot.waiting.values():
+                future.set_result(None)
+            slot.waiting.clear()
+        charges = [charge for slot in self._slots for charge in slot.ledger.charges()]
+        self._account = PoolAccount(at_s, charges, in_flight)
 
     # Called by trial actors ---------------------------------------------------------------------
 
@@ -129,22 +148,23 @@ class WorkerPool:
         """Have a slot's workers run one command.
 
         Raises:
-            EpochFailed: the session raised, or the group died or hung (it is started again).
-            CellIsOver: the cell was closed meanwhile.
+            EpochError: the session raised, or the group died or hung (it is started again).
+            CellOverError: the cell was closed meanwhile.
         """
         slot = self._slots[index]
         await self._unless_over(self._opened.wait())
         dispatched_s = self._now_s()
+        if not slot.ready.is_set():
+            slot.ledger.charge_until(dispatched_s, slot.broken_by, "setup")
         # Waiting between two epochs of one trial is that trial's; between trials it is nobody's.
-        slot.ledger.charge_until(
-            dispatched_s, slot.trial if slot.trial == command.trial else None, "idle"
-        )
+        waiter = command.trial if slot.trial == command.trial else None
+        slot.ledger.charge_measured(dispatched_s, command.overhead, waiter)
         slot.trial = command.trial
         await self._unless_over(slot.ready.wait())
-        if slot.death is not None:
-            raise EpochFailed(slot.death)
         started_s = self._now_s()
-        slot.ledger.charge_until(started_s, slot.trial, "setup")
+        slot.ledger.charge_until(started_s, slot.broken_by, "setup")
+        if slot.death is not None:
+            raise EpochError(self._replace(slot, slot.death).error)
         slot.in_flight = _InFlight(command.trial, started_s)
         slot.outcomes.clear()
         slot.outcome_came.clear()
@@ -154,7 +174,9 @@ class WorkerPool:
         outcomes = await self._unless_over(self._gather(slot))
         reported_s = self._now_s()
         slot.in_flight = None
-        slot.ledger.charge_spans(reported_s, slot.trial, _mean_spans(outcomes))
+        spans = _mean_spans(outcomes)
+        charges = [Charge(command.trial, kind, seconds) for kind, seconds in spans]
+        slot.ledger.charge_measured(reported_s, charges, command.trial)
         return self._result(slot, outcomes, started_s, reported_s)
 
     # Called by workers --------------------------------------------------------------------------
@@ -194,7 +216,7 @@ class WorkerPool:
         over.cancel()
         if self._over.is_set():
             work.cancel()
-            raise CellIsOver
+            raise CellOverError
         return work.result()
 
     async def _gather(self, slot: _Slot) -> list[EpochOutcome]:
@@ -225,6 +247,7 @@ class WorkerPool:
 
     def _replace(self, slot: _Slot, reason: str) -> EpochOutcome:
         """Kill what is left of a group and start it again; the time is the guilty trial's."""
+        slot.broken_by = slot.trial
         for handle in slot.workers.values():
             with contextlib.suppress(Exception):
                 ray.kill(handle)
@@ -238,13 +261,12 @@ class WorkerPool:
         pool = ray.get_runtime_context().current_actor
         name = f"slot-{slot.index}-{slot.generation}-{uuid.uuid4().hex[:8]}"
         generation = slot.generation
-        run = asyncio.to_thread(
-            run_worker_group, self._spec, name, pool, slot.index, slot.generation
+        task = asyncio.get_running_loop().run_in_executor(
+            self._threads, run_worker_group, self._spec, name, pool, slot.index, slot.generation
         )
-        task = asyncio.ensure_future(run)
         self._tasks.add(task)
 
-        def ended(task: asyncio.Task[str | None]) -> None:
+        def ended(task: asyncio.Future[str | None]) -> None:
             self._tasks.discard(task)
             if generation == slot.generation and not self._over.is_set():
                 slot.death = task.result() or "the worker group ended by itself"
@@ -259,7 +281,7 @@ class WorkerPool:
         first = outcomes[0]
         if first.error is not None:
             log = _first_log(outcomes)
-            raise EpochFailed(first.error if log is None else f"{first.error}\n\n{log}")
+            raise EpochError(first.error if log is None else f"{first.error}\n\n{log}")
         assert slot.trial is not None
         return EpochResult(
             metrics=first.metrics,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from harness.cluster.storage import Storage
 from harness.contract import Benchmark, Dataset, DeviceKind
 
 COLLECTIVE_TIMEOUT_S = 300
@@ -15,7 +15,7 @@ COLLECTIVE_TIMEOUT_S = 300
 class TrainRunSpec:
     """What every worker group of a cell has in common.
 
-    ``storage``: a folder or URL that every node reaches; Ray Train only leaves marker files there.
+    ``storage``: a place that every node reaches; Ray Train only leaves marker files there.
     """
 
     benchmark: Benchmark
@@ -24,8 +24,7 @@ class TrainRunSpec:
     workers: int
     device_kind: DeviceKind
     devices_per_worker: float
-    storage: str
-    storage_filesystem: Any = None
+    storage: Storage
 
     @property
     def backend(self) -> str:
@@ -64,8 +63,8 @@ def run_worker_group(
         run_config=ray.train.RunConfig(
             # A run's name is state: the same name would resume the old run and train nothing.
             name=name,
-            storage_path=spec.storage,
-            storage_filesystem=spec.storage_filesystem,
+            storage_path=spec.storage.path,
+            storage_filesystem=spec.storage.filesystem,
             failure_config=ray.train.FailureConfig(max_failures=0),
         ),
     )
@@ -86,12 +85,3 @@ def _reason(error: Exception) -> str:
         return f"worker {rank} died: {type(cause).__name__}: {first_line}"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return f"the worker group died: {lines[0]}"
-
-
-def is_local_path(storage: str) -> bool:
-    """Whether a storage location is a path or ``file://`` URL of this machine."""
-    return "://" not in storage or storage.startswith("file://")
-
-
-def local_path(storage: str) -> Path:
-    return Path(storage.removeprefix("file://")).resolve()

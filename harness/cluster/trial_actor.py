@@ -9,9 +9,12 @@ from typing import Any
 import ray
 from ray import tune
 
-from harness.cluster.messages import CellIsOver, EpochCommand, EpochFailed
+from harness.clock import MonotonicClock
+from harness.cluster.messages import CellOverError, EpochCommand, EpochError
 from harness.contract import Config
-from harness.tuning.results import EXTRA
+from harness.contract.records import Kind
+from harness.ledger import Charge
+from harness.tuning.results import CUT, EXTRA
 
 STATE_FILE, ORIGIN_FILE = "state.pt", "origin.json"
 
@@ -19,15 +22,14 @@ STATE_FILE, ORIGIN_FILE = "state.pt", "origin.json"
 class TrialActor(tune.Trainable):
     """With ``reuse_actors=True`` one of these serves trial after trial on the same group."""
 
-    def setup(
-        self, config: Config, *, pool: Any, training_seed: int, metric: str, saves: bool
-    ) -> None:
-        self._pool, self._training_seed, self._metric, self._saves = (
-            pool,
-            training_seed,
-            metric,
-            saves,
-        )
+    _must_start: bool
+    _state_ref: list[Any]
+    _parent: dict[str, int] | None
+
+    def setup(self, config: Config, *, pool: Any, training_seed: int, metric: str) -> None:
+        self._pool, self._training_seed, self._metric = pool, training_seed, metric
+        self._clock = MonotonicClock()
+        self._overhead: list[Charge] = []
         myself = ray.get_runtime_context().current_actor
         self._slot: int = ray.get(pool.acquire.remote([myself]))
         self._begin(config)
@@ -37,20 +39,22 @@ class TrialActor(tune.Trainable):
         return True
 
     def step(self) -> dict[str, Any]:
+        overhead, self._overhead = self._overhead, []
         command = EpochCommand(
             trial=self._trial_number,
             config=self._trial_config,
             seed=self._training_seed,
             start=self._must_start,
             state_ref=self._state_ref if self._must_start else [],
+            overhead=overhead,
         )
         try:
             result = ray.get(self._pool.train.remote(self._slot, command))
         except ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, CellIsOver):
-                return {"done": True, EXTRA: None, self._metric: float("nan")}
+            if isinstance(error.cause, CellOverError):
+                return {"done": True, CUT: True, self._metric: float("nan")}
             self._must_start = True
-            if isinstance(error.cause, EpochFailed):
+            if isinstance(error.cause, EpochError):
                 raise RuntimeError(str(error.cause)) from None
             raise
         parent = self._parent if self._must_start else None
@@ -77,16 +81,23 @@ class TrialActor(tune.Trainable):
         }
 
     def save_checkpoint(self, checkpoint_dir: str) -> None:
+        started = self._clock.now()
         folder = Path(checkpoint_dir)
         (folder / STATE_FILE).write_bytes(ray.get(self._state_ref[0]))
         origin = {"trial": self._trial_number, "epoch": self.iteration}
         (folder / ORIGIN_FILE).write_text(json.dumps(origin))
+        if self._last_result:
+            # Tune keeps a checkpoint's last result: it must not keep the state's bytes alive.
+            self._last_result.pop(EXTRA, None)
+        self._note("checkpoint", started)
 
     def load_checkpoint(self, checkpoint: str) -> None:
+        started = self._clock.now()
         folder = Path(checkpoint)
         self._state_ref = [ray.put((folder / STATE_FILE).read_bytes())]
         origin = json.loads((folder / ORIGIN_FILE).read_text())
         self._parent = origin if origin["trial"] != self._trial_number else None
+        self._note("restore", started)
 
     def cleanup(self) -> None:
         ray.get(self._pool.release.remote(self._slot))
@@ -95,16 +106,21 @@ class TrialActor(tune.Trainable):
         return True
 
     def _begin(self, config: Config) -> None:
-        self._trial_config = {key: value for key, value in config.items()}
-        self._trial_number = _trial_number(self.trial_name)
+        self._trial_config = dict(config)
+        self._trial_number = trial_number(self.trial_name)
         self._must_start = True
-        self._state_ref: list[Any] = []
-        self._parent: dict[str, int] | None = None
+        self._state_ref = []
+        self._parent = None
+
+    def _note(self, kind: Kind, started: float) -> None:
+        self._overhead.append(Charge(self._trial_number, kind, self._clock.now() - started))
 
 
 def trial_name(number: int) -> str:
+    """Tune's name for the ``number``-th trial of a cell."""
     return f"trial-{number:05d}"
 
 
-def _trial_number(name: str) -> int:
+def trial_number(name: str) -> int:
+    """The inverse of :func:`trial_name`."""
     return int(name.rsplit("-", 1)[1])

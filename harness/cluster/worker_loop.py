@@ -44,9 +44,7 @@ def serve(loop_config: dict[str, Any]) -> None:
         outcome = _execute(session, command, is_first=worker.rank == 0, clock=MonotonicClock())
 
 
-def _execute(
-    session: Session, command: EpochCommand, is_first: bool, clock: Clock
-) -> EpochOutcome:
+def _execute(session: Session, command: EpochCommand, is_first: bool, clock: Clock) -> EpochOutcome:
     spans: list[tuple[Kind, float]] = []
     mark = clock.now()
 

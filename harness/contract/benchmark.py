@@ -22,7 +22,7 @@ DeviceKind = Literal["CPU", "GPU"]
 
 @dataclass(frozen=True)
 class Worker:
-    """Where one session runs: ``rank`` of ``world_size`` processes, on ``device`` (torch's name)."""
+    """Where one session runs: ``rank`` of ``world_size`` processes, on a torch ``device``."""
 
     rank: int = 0
     world_size: int = 1
@@ -70,7 +70,7 @@ class Session(ABC):
 
     @abstractmethod
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take back a ``state()``; called after ``start``, whose ``config`` wins (PBT changes it)."""
+        """Take back a ``state()``, after ``start``, whose ``config`` wins (PBT changes it)."""
 
 
 class Benchmark(ABC):
@@ -98,7 +98,7 @@ class Benchmark(ABC):
 
     @abstractmethod
     def epoch_device_seconds(self, device_kind: DeviceKind) -> float:
-        """About what an epoch costs (device-seconds): sizes populations, refuses hopeless budgets."""
+        """About what one epoch costs: sizes populations, refuses hopeless budgets."""
 
     @abstractmethod
     def session(self, worker: Worker, dataset: Dataset, data_seed: int) -> Session:

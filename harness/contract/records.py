@@ -11,13 +11,13 @@ last: a cell without a valid one is not finished), ``summary.json`` (:class:`Sum
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from harness.contract.benchmark import DeviceKind, Mode
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Final = 1
 
 Kind = Literal["setup", "train", "evaluate", "checkpoint", "restore", "idle"]
 KINDS: tuple[Kind, ...] = ("setup", "train", "evaluate", "checkpoint", "restore", "idle")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from ray.tune.experiment import Trial
+from ray.tune.result import TRAINING_ITERATION
 from ray.tune.schedulers import TrialScheduler
 
 from harness.contract.records import Decision
-from harness.tuning.results import without_extras
+from harness.tuning.results import CUT, without_extras
 from harness.tuning.scores import Scoreboard
 
 _DECISIONS: dict[str, Decision] = {
@@ -20,8 +22,16 @@ _DECISIONS: dict[str, Decision] = {
 }
 
 
+@dataclass(frozen=True)
+class Noted:
+    """What followed a trial's last report, and whether it was the cell's best so far."""
+
+    decision: Decision
+    is_best: bool
+
+
 class RecordingScheduler(TrialScheduler):
-    """Delegates to a scheduler and keeps its last decision per trial.
+    """Delegates to a scheduler, ends trials at the epochs cap, and notes each decision.
 
     A diverged trial (NaN or ±inf) is stopped here, since Ray's schedulers never stop a NaN and an
     inf makes ASHA's cutoff NaN. With ``heals`` (PBT: an exploit replaces the weights) it goes on,
@@ -29,14 +39,22 @@ class RecordingScheduler(TrialScheduler):
     """
 
     def __init__(
-        self, scheduler: TrialScheduler, metric: str, scores: Scoreboard, heals: bool
+        self,
+        scheduler: TrialScheduler,
+        *,
+        metric: str,
+        max_epochs: int,
+        scores: Scoreboard,
+        heals: bool,
     ) -> None:
         super().__init__()
         self._scheduler = scheduler
         self._metric = metric
+        self._max_epochs = max_epochs
         self._scores = scores
         self._heals = heals
-        self.decisions: dict[str, Decision] = {}
+        self.noted: dict[str, Noted] = {}
+        """Tune's trial id → the last decision; the recorder takes them out."""
 
     @property
     def supports_buffered_results(self) -> bool:
@@ -52,22 +70,32 @@ class RecordingScheduler(TrialScheduler):
         self._scheduler.on_trial_error(tune_controller, trial)
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
-        score = result[self._metric]
-        self._scores.report(score)
-        diverged = not math.isfinite(score)
-        if diverged and not self._heals:
-            self.decisions[trial.trial_id] = "diverged"
+        if CUT in result:
             return TrialScheduler.STOP
+        score = result[self._metric]
+        is_best = self._scores.report(score)
+        action, decision = self._decide(tune_controller, trial, result)
+        self.noted[trial.trial_id] = Noted(decision, is_best)
+        return action
+
+    def _decide(
+        self, tune_controller: Any, trial: Trial, result: dict[str, Any]
+    ) -> tuple[str, Decision]:
+        at_cap = result[TRAINING_ITERATION] >= self._max_epochs
+        if not math.isfinite(result[self._metric]) and (at_cap or not self._heals):
+            return TrialScheduler.STOP, "diverged"
+        if at_cap:
+            # As Tune's own stop criterion does, the cap ends a trial without asking the scheduler,
+            # which hears of the result when the trial completes.
+            return TrialScheduler.STOP, "finish"
         told = self._told(result)
         if told is None:
-            self.decisions[trial.trial_id] = "continue"
-            return TrialScheduler.CONTINUE
-        decision: str = self._scheduler.on_trial_result(tune_controller, trial, told)
-        self.decisions[trial.trial_id] = _DECISIONS[decision]
-        return decision
+            return TrialScheduler.CONTINUE, "continue"
+        action: str = self._scheduler.on_trial_result(tune_controller, trial, told)
+        return action, _DECISIONS[action]
 
     def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
-        told = self._told(result)
+        told = self._told(result) if self._metric in result else None
         if told is None:
             self._scheduler.on_trial_remove(tune_controller, trial)
         else:
@@ -90,5 +118,5 @@ class RecordingScheduler(TrialScheduler):
         self._scheduler.restore(checkpoint_path)
 
     def _told(self, result: dict[str, Any]) -> dict[str, Any] | None:
-        score = self._scores.as_told(result.get(self._metric))
+        score = self._scores.as_told(result[self._metric])
         return None if score is None else {**without_extras(result), self._metric: score}

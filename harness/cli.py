@@ -1,0 +1,36 @@
+"""The command line: one module per command in :mod:`harness.commands`."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from harness.commands.list_ import list_
+from harness.commands.report import report
+from harness.commands.run import run
+from harness.contract import HarnessError
+
+INTERRUPTED_EXIT_CODE = 130
+
+app = typer.Typer(
+    name="harness",
+    help="Which Ray Tune searcher + scheduler pair should I use for my training job and budget?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command("run")(run)
+app.command("list")(list_)
+app.command("report")(report)
+
+
+def main() -> None:
+    """Run a command; a mistake of the user's is one message and exit code 2."""
+    try:
+        app()
+    except HarnessError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED_EXIT_CODE)

@@ -1,0 +1,41 @@
+"""A cell's own process: ``python -m harness.cluster.cell_process FOLDER STATUS_FD < spec.json``.
+
+Its standard streams are the cell's log; progress goes as JSON lines to the file descriptor given.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import ray
+
+import benchmarks
+import harness
+import reports
+import strategies
+from harness.clock import MonotonicClock
+from harness.cluster.cell import load_files, run_cell
+from harness.cluster.spec import CellProgress, CellSpec
+from harness.contract.files import write_atomically
+
+
+def main(folder: Path, status_fd: int) -> None:
+    spec = CellSpec.model_validate_json(sys.stdin.read())
+    packages = [harness, strategies, benchmarks, reports] if spec.ships_code else []
+    runtime_env = {"py_modules": packages} if packages else None
+    ray.init(address=spec.ray_address, runtime_env=runtime_env, namespace=spec.name)
+    load_files(spec)
+    with os.fdopen(status_fd, "w", buffering=1) as pipe:
+
+        def report(progress: CellProgress) -> None:
+            pipe.write(progress.model_dump_json() + "\n")
+
+        record = run_cell(spec, folder, report, MonotonicClock())
+    write_atomically(folder / "cell.json", record.model_dump_json(indent=2) + "\n")
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,107 @@
+"""The Ray cluster that a study runs on: a local one of our own, or an existing one."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.contract import DeviceKind, UsageError
+from harness.devices import ClusterDevices
+from harness.provenance import cpu_model
+
+STATE_API_TIMEOUT_S = 30
+
+INSTALL_HINT = (
+    "Ray Train gives a stopped trial's devices back through Ray's State API, which needs "
+    'ray[default] and the dashboard: pip install "ray[default,train,tune]", '
+    "and start the cluster with its dashboard on"
+)
+
+
+@dataclass(frozen=True)
+class RayCluster:
+    """A cluster that this process is connected to. ``is_ours``: started here, for this study."""
+
+    address: str
+    nodes: int
+    devices: ClusterDevices
+    is_ours: bool
+
+
+@contextlib.contextmanager
+def ray_cluster(address: str | None, log: Path) -> Iterator[RayCluster]:
+    """Connect to the cluster at ``address``, or start one on this machine; leave it at the end.
+
+    Raises:
+        UsageError: no cluster there, or one whose State API does not answer.
+    """
+    _check_installed()
+    # Quiet and fast; both are read when Ray is imported.
+    os.environ.setdefault("RAY_DISABLE_IMPORT_WARNING", "1")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    _log_to(log)
+    try:
+        if address is None:
+            context = ray.init(include_dashboard=True, log_to_driver=False, configure_logging=False)
+        else:
+            context = ray.init(address=address, log_to_driver=False, configure_logging=False)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        where = "on this machine" if address is None else f"at --address {address}"
+        first_line = str(error).strip().splitlines()[0]
+        raise UsageError(f"no Ray cluster could be used {where}: {first_line}") from error
+    try:
+        _check_state_api()
+        alive = [node for node in ray.nodes() if node["Alive"]]
+        yield RayCluster(
+            address=context.address_info["address"],
+            nodes=len(alive),
+            devices=_devices([node["Resources"] for node in alive]),
+            is_ours=address is None,
+        )
+    finally:
+        ray.shutdown()
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    # The modules that the "default" extra adds and the State API needs.
+    if any(find_spec(module) is None for module in ("aiohttp", "opencensus", "grpc")):
+        raise UsageError(f"Ray is installed without its 'default' extra. {INSTALL_HINT}")
+
+
+def _check_state_api() -> None:
+    from ray.util.state import list_nodes
+
+    try:
+        list_nodes(timeout=STATE_API_TIMEOUT_S)
+    except Exception as error:  # every way in which it can be out of order means the same to us
+        raise UsageError(f"the cluster's State API does not answer. {INSTALL_HINT}") from error
+
+
+def _devices(resources: list[dict[str, float]]) -> ClusterDevices:
+    kind: DeviceKind = "GPU" if any(node.get("GPU", 0) for node in resources) else "CPU"
+    models = {
+        key.split(":", 1)[1]
+        for node in resources
+        for key in node
+        if key.startswith("accelerator_type:")
+    }
+    model = ", ".join(sorted(models)) if kind == "GPU" else cpu_model()
+    per_node = tuple(node[kind] for node in resources if node.get(kind, 0))
+    return ClusterDevices(kind, model or "unknown", per_node)
+
+
+def _log_to(log: Path) -> None:
+    """Send what Ray logs in this process to the run's log instead of the screen."""
+    handler = logging.FileHandler(log)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logger = logging.getLogger("ray")
+    logger.handlers = [handler]
+    logger.propagate = False

@@ -1,0 +1,166 @@
+"""``run``: run a study and write its report."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from harness.contract import UsageError
+from harness.study import StudyConfig, make_study
+
+COMPUTE, WHERE, MORE = "What a cell holds", "Where it runs and writes", "More"
+
+
+def run(
+    strategies: Annotated[
+        str | None, typer.Option(help="Strategies, comma-separated, or 'all' (the default).")
+    ] = None,
+    benchmark: Annotated[
+        str | None, typer.Option(help="What is tuned. [default: fashion_mnist]")
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="A count (3 means 0,1,2) or a list (0,5,7; '5,' is one). [default: 1]"),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="Device-hours per cell: GPU-hours, or core-hours where there is no GPU. "
+            "[default: about a minute (CPU) or five (GPU) of all its devices; printed]",
+            rich_help_panel=COMPUTE,
+        ),
+    ] = None,
+    workers_per_trial: Annotated[
+        int | None,
+        typer.Option(help="Data-parallel workers. [default: 2]", rich_help_panel=COMPUTE),
+    ] = None,
+    devices_per_worker: Annotated[
+        float | None,
+        typer.Option(
+            help="GPUs (or cores) per worker; parts allowed. [default: 1, or what there is]",
+            rich_help_panel=COMPUTE,
+        ),
+    ] = None,
+    max_concurrent: Annotated[
+        int | None,
+        typer.Option(
+            help="Trials at once, at most. [default: what fits, at most 8]", rich_help_panel=COMPUTE
+        ),
+    ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(help="'cluster': real devices and time.", rich_help_panel=WHERE),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            help="An existing Ray cluster ('auto' or HOST:PORT). [default: a local one]",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="Checkpoints: a local path, or an fsspec URL that every node reaches. "
+            "[default: in the run folder]",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Where the data set lies.", rich_help_panel=WHERE)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The run folder; one that is there is gone on with. [default: runs/NAME-TIME]",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="A YAML file with the same fields (workers_per_trial: 2, …); flags win.",
+            rich_help_panel=MORE,
+        ),
+    ] = None,
+    benchmark_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=VALUE, e.g. model=cnn or max_epochs=27; repeatable.", rich_help_panel=MORE
+        ),
+    ] = None,
+    strategy_file: Annotated[
+        list[Path] | None,
+        typer.Option(help="A Python file that adds strategies; repeatable.", rich_help_panel=MORE),
+    ] = None,
+    benchmark_file: Annotated[
+        list[Path] | None,
+        typer.Option(help="A Python file that adds benchmarks; repeatable.", rich_help_panel=MORE),
+    ] = None,
+    data_seed: Annotated[
+        int | None,
+        typer.Option(help="Seed of the data split. [default: 0]", rich_help_panel=MORE),
+    ] = None,
+    max_same_failures: Annotated[
+        int | None,
+        typer.Option(
+            help="End a cell when so many trials in a row fail alike; 0: never. [default: 3]",
+            rich_help_panel=MORE,
+        ),
+    ] = None,
+) -> None:
+    """Run every strategy under the same budget and write report.html.
+
+    With the --out of a run that was interrupted, its finished cells are kept.
+    """
+    given = {
+        "strategies": strategies,
+        "benchmark": benchmark,
+        "seeds": seeds,
+        "budget": budget,
+        "workers_per_trial": workers_per_trial,
+        "devices_per_worker": devices_per_worker,
+        "max_concurrent": max_concurrent,
+        "executor": executor,
+        "address": address,
+        "storage": storage,
+        "data_dir": data_dir,
+        "out": out,
+        "benchmark_options": _options(benchmark_option),
+        "strategy_files": strategy_file or None,
+        "benchmark_files": benchmark_file or None,
+        "data_seed": data_seed,
+        "max_same_failures": max_same_failures,
+    }
+    study = make_study({k: v for k, v in given.items() if v is not None}, config)
+    raise typer.Exit(_run(study))
+
+
+def _run(study: StudyConfig) -> int:
+    # Late, because it imports Ray and torch: `run --help` and usage errors answer at once.
+    from harness.runner import run_study
+
+    # SIGTERM (a CI job cancelled, a batch system's limit) ends a study as Ctrl-C does.
+    signal.signal(signal.SIGTERM, _interrupt)
+    return run_study(study, Console())
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _options(pairs: list[str] | None) -> dict[str, Any] | None:
+    if not pairs:
+        return None
+    options = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--benchmark-option must be NAME=VALUE, not {pair!r}")
+        options[name.strip()] = value.strip()
+    return options

@@ -1,0 +1,249 @@
+"""What the user sees while a study runs: a live table on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from harness.clock import Clock
+from harness.cluster.spec import CellProgress
+from harness.contract.records import CellRecord, DevicesRecord
+
+LINE_PERIOD_S = 10.0
+ROWS_AROUND = 12
+"""Cells shown at once: a long study shows those around the one that runs."""
+
+
+class Display(Protocol):
+    """Follows a study. Cells are named by their index in the study."""
+
+    def started(self, cell: int) -> None: ...
+    def progress(self, cell: int, progress: CellProgress) -> None: ...
+    def ended(self, cell: int, outcome: CellRecord | str, kept: bool) -> None: ...
+
+
+@dataclass
+class _Row:
+    name: str
+    state: str = "waiting"
+    progress: CellProgress = field(default_factory=lambda: CellProgress(phase="waiting"))
+    started: float | None = None
+
+
+@dataclass
+class _Board:
+    """The state that both displays draw."""
+
+    names: list[str]
+    devices: DevicesRecord
+    budget_device_seconds: float
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self.rows = [_Row(name) for name in self.names]
+        self.cell_seconds: list[float] = []
+
+    def start(self, cell: int) -> None:
+        self.rows[cell].started = self.clock.now()
+        self.rows[cell].state = "starting"
+
+    def update(self, cell: int, progress: CellProgress) -> None:
+        self.rows[cell].progress, self.rows[cell].state = progress, progress.phase
+
+    def end(self, cell: int, outcome: CellRecord | str, kept: bool) -> None:
+        row = self.rows[cell]
+        if row.started is not None:
+            self.cell_seconds.append(self.clock.now() - row.started)
+        if isinstance(outcome, str):
+            row.state = "failed"
+            return
+        row.state = "kept" if kept else "done" if outcome.status == "completed" else "failed"
+        row.progress = final_progress(outcome, row.progress)
+
+    def left_s(self) -> float:
+        """Wall-clock seconds that the rest of the study will take, judged by the cells so far."""
+        seconds = self.cell_seconds
+        typical = sum(seconds) / len(seconds) if seconds else self._budget_s() + 20.0
+        left = sum(typical for row in self.rows if row.state == "waiting")
+        for row in self.rows:
+            if row.started is not None and row.state in ("starting", "running", "closing"):
+                left += max(typical - (self.clock.now() - row.started), 0.0)
+        return left
+
+    def cell_left_s(self, row: _Row) -> float:
+        return self._budget_s() - row.progress.held_device_seconds / self.devices.held
+
+    def held(self, row: _Row) -> str:
+        unit = "GPU-h" if self.devices.kind == "GPU" else "core-h"
+        held, budget = row.progress.held_device_seconds, self.budget_device_seconds
+        return f"{held / 3600:.4f} of {budget / 3600:.4f} {unit}"
+
+    def _budget_s(self) -> float:
+        return self.budget_device_seconds / self.devices.held
+
+
+def final_progress(record: CellRecord, last: CellProgress) -> CellProgress:
+    """The last state of a cell's row, from its record."""
+    best = record.incumbent
+    return CellProgress(
+        phase="done",
+        stopped=record.trials.get("stopped", 0),
+        finished=record.trials.get("finished", 0),
+        failed=record.trials.get("failed", 0) + record.trials.get("diverged", 0),
+        epochs=last.epochs or record.events - sum(record.trials.values()),
+        held_device_seconds=record.held_device_seconds,
+        incumbent=None if best is None else best.validation_score,
+        test_of_incumbent=None if best is None else best.test_score,
+    )
+
+
+def duration(seconds: float) -> str:
+    """``75`` → ``1:15``."""
+    minutes, rest = divmod(max(round(seconds), 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _score(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+class PlainLines:
+    """A line when a cell starts, every few seconds while it runs, and when it ends."""
+
+    def __init__(self, console: Console, board: _Board) -> None:
+        self._console, self._board = console, board
+        self._last_line = 0.0
+
+    def started(self, cell: int) -> None:
+        self._board.start(cell)
+        self._last_line = self._board.clock.now()
+        self._say(cell, "starting its worker groups")
+
+    def progress(self, cell: int, progress: CellProgress) -> None:
+        self._board.update(cell, progress)
+        now = self._board.clock.now()
+        if progress.phase == "running" and now - self._last_line >= LINE_PERIOD_S:
+            self._last_line = now
+            self._say(cell, self._state(cell))
+
+    def ended(self, cell: int, outcome: CellRecord | str, kept: bool) -> None:
+        self._board.end(cell, outcome, kept)
+        if isinstance(outcome, str):
+            self._say(cell, f"FAILED: {outcome}")
+        elif outcome.status == "failed":
+            self._say(cell, f"FAILED: {outcome.reason}; {self._state(cell)}")
+        else:
+            self._say(cell, f"{'kept from before' if kept else 'done'}; {self._state(cell)}")
+
+    def _state(self, cell: int) -> str:
+        row = self._board.rows[cell]
+        p = row.progress
+        return (
+            f"{p.running} running, {p.paused} paused, {p.stopped} stopped, "
+            f"{p.finished} finished, {p.failed} failed; {p.epochs} epochs; "
+            f"{self._board.held(row)}; incumbent {_score(p.incumbent)}; "
+            f"study {duration(self._board.left_s())} left"
+        )
+
+    def _say(self, cell: int, text: str) -> None:
+        position = f"[{cell + 1}/{len(self._board.rows)}]"
+        self._console.print(
+            f"{position} {self._board.rows[cell].name}: {text}",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+class LiveTable:
+    """One table, redrawn in place; Ray's chatter never reaches this screen."""
+
+    def __init__(self, live: Live, board: _Board) -> None:
+        self._live, self._board = live, board
+        self._lock = threading.Lock()
+
+    def started(self, cell: int) -> None:
+        self._board.start(cell)
+        self._draw()
+
+    def progress(self, cell: int, progress: CellProgress) -> None:
+        self._board.update(cell, progress)
+        self._draw()
+
+    def ended(self, cell: int, outcome: CellRecord | str, kept: bool) -> None:
+        self._board.end(cell, outcome, kept)
+        reason = outcome if isinstance(outcome, str) else outcome.reason
+        if isinstance(outcome, str) or outcome.status == "failed":
+            name = self._board.rows[cell].name
+            self._live.console.print(f"{name} FAILED: {reason}", style="red", markup=False)
+        self._draw()
+
+    def _draw(self) -> None:
+        with self._lock:
+            self._live.update(render(self._board), refresh=True)
+
+
+def render(board: _Board) -> Table:
+    """The live table of a study."""
+    done = sum(row.state in ("done", "kept", "failed") for row in board.rows)
+    table = Table(
+        caption=f"{done} of {len(board.rows)} cells done; about {duration(board.left_s())} left",
+        caption_justify="left",
+        pad_edge=False,
+    )
+    unit = "GPU-h" if board.devices.kind == "GPU" else "core-h"
+    budget = board.budget_device_seconds / 3600
+    table.add_column("cell", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    for heading in ("run", "pause", "stop", "finish", "fail", "epochs"):
+        table.add_column(heading, justify="right")
+    table.add_column(f"{unit}\nof {budget:.4g}", justify="right")
+    table.add_column("incumbent", justify="right")
+    table.add_column("left", justify="right")
+    styles = {"running": "bold", "failed": "red", "waiting": "dim"}
+    for row in _window(board.rows):
+        p = row.progress
+        is_active = row.state in ("starting", "running", "closing")
+        shown = row.state != "waiting"
+        cells = [p.running, p.paused, p.stopped, p.finished, p.failed, p.epochs]
+        table.add_row(
+            row.name,
+            row.state,
+            *[str(number) if shown else "" for number in cells],
+            f"{p.held_device_seconds / 3600:.4f}" if shown else "",
+            _score(p.incumbent) if shown else "",
+            duration(board.cell_left_s(row)) if is_active else "",
+            style=styles.get(row.state),
+        )
+    return table
+
+
+def _window(rows: list[_Row]) -> list[_Row]:
+    if len(rows) <= ROWS_AROUND:
+        return rows
+    waiting = [i for i, row in enumerate(rows) if row.state == "waiting"]
+    first = max((waiting[0] if waiting else len(rows)) - ROWS_AROUND + 3, 0)
+    return rows[first : first + ROWS_AROUND]
+
+
+@contextmanager
+def display(
+    console: Console,
+    names: list[str],
+    devices: DevicesRecord,
+    budget_device_seconds: float,
+    clock: Clock,
+) -> Iterator[Display]:
+    """The display that fits the console."""
+    board = _Board(names, devices, budget_device_seconds, clock)
+    if not console.is_terminal:
+        yield PlainLines(console, board)
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        yield LiveTable(live, board)

@@ -1,0 +1,256 @@
+"""Runs a study from its configuration to its report."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.registry import BENCHMARKS, make_benchmark
+from benchmarks.space import describe_space
+from reports.build import build_report
+from rich.console import Console
+from strategies.check import check_plan
+from strategies.registry import STRATEGIES, resolve
+
+from harness.clock import Clock, MonotonicClock, utc_timestamp
+from harness.cluster.launcher import launch_cell
+from harness.cluster.ray_cluster import RayCluster, ray_cluster
+from harness.cluster.spec import CellSpec
+from harness.cluster.storage import is_local
+from harness.contract import Benchmark, Dataset, Strategy, UsageError
+from harness.contract.records import (
+    BenchmarkRecord,
+    CellRecord,
+    DevicesRecord,
+    ParameterRecord,
+    StrategyRecord,
+    StudyRecord,
+)
+from harness.devices import decide_budget, decide_devices
+from harness.live import Display, display, duration
+from harness.problem import make_problem
+from harness.provenance import git_state, machine, rerun_command, versions
+from harness.store import RunStore
+from harness.study import StudyConfig
+from reports.store import cell_slug, verify_cell
+
+CELL_OVERHEAD_S = 20.0
+"""About what a cell takes besides its budget on a laptop: process and worker-group start, end."""
+
+
+@dataclass(frozen=True)
+class _Study:
+    """A study with everything decided."""
+
+    config: StudyConfig
+    benchmark: Benchmark
+    dataset: Dataset
+    strategies: list[Strategy]
+    devices: DevicesRecord
+    budget_device_seconds: float
+
+    @property
+    def cells(self) -> list[tuple[str, int]]:
+        """Seed by seed, so that an interrupted study has every strategy for the seeds it did."""
+        return [(s.name, seed) for seed in self.config.seeds for s in self.strategies]
+
+    @property
+    def budget_epochs(self) -> float:
+        epoch = self.benchmark.epoch_device_seconds(self.devices.kind)
+        return self.budget_device_seconds / epoch
+
+
+def run_study(config: StudyConfig, console: Console) -> int:
+    """Run every cell that is not finished yet, then write tables and report.
+
+    Returns the exit code: 0, or 1 where a cell failed.
+
+    Raises:
+        UsageError: something about the request is wrong; nothing was started.
+    """
+    clock = MonotonicClock()
+    for path in config.strategy_files:
+        STRATEGIES.add_file(path)
+    for path in config.benchmark_files:
+        BENCHMARKS.add_file(path)
+    strategies, left_out = resolve(config.strategies)
+    for name, reason in left_out.items():
+        console.print(f"left out: {name}: {reason}", style="yellow", markup=False)
+    benchmark = make_benchmark(config.benchmark, config.benchmark_options)
+    space = describe_space(benchmark.space(), benchmark.mutable)
+    out = config.out or Path("runs") / f"{config.benchmark}-{utc_timestamp().replace(':', '')[:17]}"
+    store = RunStore(out)
+    with store.locked():
+        dataset = benchmark.find_data(config.data_dir)
+        log = out / "run.log"
+        console.print(f"starting Ray … (its log: {log})", markup=False, highlight=False)
+        with ray_cluster(config.address, log) as cluster:
+            study = _decide(config, benchmark, dataset, strategies, cluster)
+            for line in _check_plans(study):
+                console.print(f"note: {line}", style="yellow", markup=False)
+            record = _study_record(study, space, store.folder)
+            resumed = store.begin(record)
+            _announce(console, study, out, resumed)
+            outcomes = _run_cells(study, store, cluster, console, clock)
+    report = build_report(out)
+    failed = {cell: reason for cell, reason in outcomes.items() if reason is not None}
+    for (strategy, seed), reason in failed.items():
+        console.print(f"failed: {strategy}, seed {seed}: {reason}", style="red", markup=False)
+    console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
+    return 1 if failed else 0
+
+
+def _decide(
+    config: StudyConfig,
+    benchmark: Benchmark,
+    dataset: Dataset,
+    strategies: list[Strategy],
+    cluster: RayCluster,
+) -> _Study:
+    """Fill in what the machine decides, and refuse what it cannot do."""
+    if cluster.nodes > 1 and is_local(config.storage):
+        raise UsageError(
+            f"the cluster has {cluster.nodes} nodes, but --storage is "
+            f"{config.storage or 'the run folder'}, a disk of this node alone: give --storage an "
+            "fsspec URL that every node reaches (s3://…, gs://…)"
+        )
+    devices = decide_devices(config, cluster.devices)
+    budget = decide_budget(config, devices, benchmark)
+    decided = config.model_copy(
+        update={
+            "strategies": [strategy.name for strategy in strategies],
+            "budget": budget / 3600,
+            "devices_per_worker": devices.devices_per_worker,
+            "max_concurrent": devices.slots,
+        }
+    )
+    return _Study(decided, benchmark, dataset, strategies, devices, budget)
+
+
+def _check_plans(study: _Study) -> list[str]:
+    """Build every strategy once before anything runs; returns what the user should know."""
+    notes: list[str] = []
+    for strategy in study.strategies:
+        problem = make_problem(
+            study.benchmark, study.devices.slots, study.budget_epochs, study.config.seeds[0]
+        )
+        plan = strategy.build(problem)
+        check_plan(strategy, plan, problem, study.benchmark.gives_checkpoints)
+        notes += [f"{strategy.name}: {warning}" for warning in plan.warnings]
+    return notes
+
+
+def _study_record(study: _Study, space: dict[str, ParameterRecord], out: Path) -> StudyRecord:
+    benchmark, config = study.benchmark, study.config
+    commit, dirty = git_state()
+    return StudyRecord(
+        study=config.model_dump(mode="json", exclude={"out"}),
+        benchmark=BenchmarkRecord(
+            name=benchmark.name,
+            options=benchmark_options(benchmark),
+            metric=benchmark.metric,
+            mode=benchmark.mode,
+            test_metric=benchmark.test_metric,
+            max_epochs=benchmark.max_epochs,
+            space=space,
+            dataset_source=study.dataset.source,
+            dataset_sha256=study.dataset.sha256,
+            data_seed=config.data_seed,
+        ),
+        strategies=[
+            StrategyRecord(
+                name=strategy.name,
+                summary=strategy.summary,
+                searcher=strategy.searcher,
+                scheduler=strategy.scheduler,
+                stops_early=strategy.stops_early,
+                changes_config=strategy.changes_config,
+                source=STRATEGIES.source(strategy.name),
+            )
+            for strategy in study.strategies
+        ],
+        seeds=config.seeds,
+        executor="cluster",
+        devices=study.devices,
+        budget_device_seconds=study.budget_device_seconds,
+        versions=versions(),
+        git_commit=commit,
+        git_dirty=dirty,
+        machine=machine(),
+        created_at=utc_timestamp(),
+        command=rerun_command(config.model_copy(update={"out": out})),
+    )
+
+
+def _announce(console: Console, study: _Study, out: Path, resumed: bool) -> None:
+    devices, config = study.devices, study.config
+    unit = "GPU" if devices.kind == "GPU" else "core"
+    seconds = study.budget_device_seconds / devices.held
+    lines = [
+        f"{'going on with' if resumed else 'study'} {out}: {config.benchmark} "
+        f"(data: {study.dataset.source}), {len(study.strategies)} strategies × "
+        f"{len(config.seeds)} seed(s) = {len(study.cells)} cells",
+        f"each cell holds {devices.slots} slot(s) × {devices.workers_per_trial} workers × "
+        f"{devices.devices_per_worker:g} {unit} ({devices.model})",
+        f"budget {study.budget_device_seconds / 3600:.4g} {unit}-hours per cell = "
+        f"{duration(seconds)} with all of them, about {study.budget_epochs:.0f} epochs; "
+        f"the study takes about {duration(len(study.cells) * (seconds + CELL_OVERHEAD_S))}",
+    ]
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _run_cells(
+    study: _Study, store: RunStore, cluster: RayCluster, console: Console, clock: Clock
+) -> dict[tuple[str, int], str | None]:
+    """Run the cells one after another; returns for each why it failed, or ``None``."""
+    outcomes: dict[tuple[str, int], str | None] = {}
+    names = [f"{strategy}, seed {seed}" for strategy, seed in study.cells]
+    with display(console, names, study.devices, study.budget_device_seconds, clock) as shown:
+        for index, (strategy, seed) in enumerate(study.cells):
+            before = store.finished(strategy, seed)
+            if isinstance(before, CellRecord):
+                shown.ended(index, before, kept=True)
+                outcomes[strategy, seed] = None
+                continue
+            outcomes[strategy, seed] = _run_cell(study, store, cluster, index, shown)
+    return outcomes
+
+
+def _run_cell(
+    study: _Study, store: RunStore, cluster: RayCluster, index: int, shown: Display
+) -> str | None:
+    strategy, seed = study.cells[index]
+    folder = store.fresh_cell(strategy, seed)
+    log = folder / "log.txt"
+    shown.started(index)
+    spec = _cell_spec(study, store.folder, cluster, strategy, seed)
+    code = launch_cell(spec, folder, log, lambda progress: shown.progress(index, progress))
+    outcome = verify_cell(folder)
+    if isinstance(outcome, str):
+        outcome = f"its process ended with exit code {code}; see {log}"
+    shown.ended(index, outcome, kept=False)
+    if isinstance(outcome, str):
+        return outcome
+    return None if outcome.status == "completed" else outcome.reason
+
+
+def _cell_spec(study: _Study, out: Path, cluster: RayCluster, strategy: str, seed: int) -> CellSpec:
+    slug = cell_slug(strategy, seed)
+    storage = study.config.storage or str(out.resolve() / "storage")
+    return CellSpec(
+        strategy=strategy,
+        seed=seed,
+        study=study.config,
+        dataset_path=study.dataset.path,
+        dataset_source=study.dataset.source,
+        dataset_sha256=study.dataset.sha256,
+        devices=study.devices,
+        budget_device_seconds=study.budget_device_seconds,
+        budget_epochs=study.budget_epochs,
+        ray_address=cluster.address,
+        ships_code=not cluster.is_ours,
+        storage=storage,
+        name=f"{out.name}-{slug}-{uuid.uuid4().hex[:8]}",
+    )

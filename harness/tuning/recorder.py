@@ -1,0 +1,316 @@
+"""Writes a cell's story while it runs: events, the incumbent and its checkpoint, how trials ended.
+
+A Tune callback. Tune asks the scheduler first, then this, then acts; so each report is written
+with the decision that followed it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import ray
+from ray import tune
+from ray.tune.experiment import Trial
+from ray.tune.result import SHOULD_CHECKPOINT
+
+from harness.contract import Benchmark
+from harness.contract.files import write_atomically
+from harness.contract.records import (
+    ConfigValue,
+    EventLine,
+    Incumbent,
+    Kind,
+    Parent,
+    Report,
+    Span,
+    TrialEnd,
+    TrialStatus,
+)
+from harness.tuning.results import CUT, EXTRA
+from harness.tuning.scheduler import RecordingScheduler
+from harness.tuning.searcher import ToldSearcher
+
+INCUMBENT_STATE, INCUMBENT_RECORD = "state.pt", "incumbent.json"
+
+_ENDS: dict[str, TrialStatus] = {"stop": "stopped", "finish": "finished", "diverged": "diverged"}
+
+
+@dataclass
+class _Progress:
+    """What the recorder remembers of a trial."""
+
+    number: int
+    config: dict[str, ConfigValue]
+    attempt: int = 0
+    epoch: int = 0
+    last_decision: str | None = None
+    status: TrialStatus | None = None
+
+
+@dataclass
+class TrialCounts:
+    """Trials by what they are doing, for the live table."""
+
+    running: int = 0
+    paused: int = 0
+    ended: Counter[TrialStatus] = field(default_factory=Counter)
+
+
+class Recorder(tune.Callback):
+    """See the module.
+
+    Args:
+        folder: the cell's folder; ``events.jsonl`` and ``incumbent/`` are written there.
+        devices_per_slot: what a slot's second costs in device-seconds.
+        slots: how many slots the cell holds.
+        max_same_failures: end the cell when so many trials in a row fail alike (0: never).
+        trial_number: Tune's trial name → the trial's number in the cell.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        benchmark: Benchmark,
+        scheduler: RecordingScheduler,
+        told: ToldSearcher | None,
+        *,
+        rungs: tuple[int, ...],
+        slots: int,
+        devices_per_slot: float,
+        max_same_failures: int,
+        trial_number: Callable[[str], int],
+    ) -> None:
+        self._folder, self._benchmark = folder, benchmark
+        self._scheduler, self._told = scheduler, told
+        self._rungs = frozenset(rungs)
+        self._slots, self._devices_per_slot = slots, devices_per_slot
+        self._max_same_failures = max_same_failures
+        self._trial_number = trial_number
+        self._events: TextIO = (folder / "events.jsonl").open("a", encoding="utf-8")
+        self._saver = ThreadPoolExecutor(max_workers=1)
+        self._saves: list[Future[None]] = []
+        self._trials: dict[str, _Progress] = {}
+        self._same_failures: tuple[str, int] = ("", 0)
+        self.counts = TrialCounts()
+        self.epochs = 0
+        self.last_report_s = 0.0
+        self.incumbent: Incumbent | None = None
+        self.saw_cut = False
+        self.stop_reason: str | None = None
+        self.warnings: list[str] = []
+
+    # Tune's hooks -------------------------------------------------------------------------------
+
+    def on_trial_start(
+        self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
+    ) -> None:
+        if trial.trial_id not in self._trials:
+            number = self._trial_number(str(trial))
+            self._trials[trial.trial_id] = _Progress(number, plain(trial.config))
+
+    def on_trial_result(
+        self,
+        iteration: int,
+        trials: list[Trial],
+        trial: Trial,
+        result: dict[str, Any],
+        **info: Any,
+    ) -> None:
+        if CUT in result:
+            self.saw_cut = True
+            return
+        extra = result.pop(EXTRA)
+        progress = self._trials[trial.trial_id]
+        noted = self._scheduler.noted.pop(trial.trial_id)
+        report = self._report(progress, trial.trial_id, result, extra, noted.decision)
+        report = report.model_copy(update={"is_incumbent": noted.is_best})
+        if noted.is_best:
+            self._keep_incumbent(report, extra["state_ref"])
+        self._write(report)
+        progress.epoch, progress.config = report.epoch, report.config
+        progress.last_decision = noted.decision
+        self.epochs += 1
+        self.last_report_s = report.reported_s
+        # A retry starts from here. Saving only where training goes on (Tune's own frequency also
+        # saves trials that end) keeps the gap between two trials short; pauses save by themselves.
+        goes_on = noted.decision == "continue" and not trial.is_saving
+        if goes_on and self._benchmark.gives_checkpoints:
+            result[SHOULD_CHECKPOINT] = True
+
+    def on_trial_complete(
+        self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
+    ) -> None:
+        progress = self._trials.get(trial.trial_id)
+        if progress is None or progress.status is not None:
+            return
+        status = _ENDS.get(progress.last_decision or "", "cut")
+        self._end(trial.trial_id, progress, status, self.last_report_s)
+        self._same_failures = ("", 0)
+
+    def on_trial_recover(
+        self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
+    ) -> None:
+        progress = self._trials[trial.trial_id]
+        reason, log = failure_of(trial)
+        print(f"trial {progress.number} failed and is tried again: {log}", file=sys.stderr)
+        self._end(trial.trial_id, progress, "failed", self.last_report_s, reason, retried=True)
+        progress.attempt += 1
+
+    def on_trial_error(
+        self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
+    ) -> None:
+        self.on_trial_start(iteration, trials, trial)
+        progress = self._trials[trial.trial_id]
+        reason, log = failure_of(trial)
+        print(f"trial {progress.number} failed: {log}", file=sys.stderr)
+        self._end(trial.trial_id, progress, "failed", self.last_report_s, reason)
+        self._count_failure(reason)
+
+    def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
+        self.counts.running = sum(trial.status == Trial.RUNNING for trial in trials)
+        self.counts.paused = sum(trial.status == Trial.PAUSED for trial in trials)
+
+    # The cell's end -----------------------------------------------------------------------------
+
+    def finish(self, at_s: float) -> None:
+        """End the trials that the cell's end cut off, and close the files."""
+        for trial_id, progress in self._trials.items():
+            if progress.status is None:
+                self._end(trial_id, progress, "cut", at_s)
+        self._events.close()
+        self._saver.shutdown(wait=True)
+        for save in self._saves:
+            if (error := save.exception()) is not None:
+                self.warnings.append(f"an incumbent's checkpoint could not be kept: {error}")
+        self.counts.running = self.counts.paused = 0
+
+    def epoch_under_way(self, number: int) -> int:
+        """The epoch that a trial in flight was training (1 on)."""
+        return 1 + max((p.epoch for p in self._trials.values() if p.number == number), default=0)
+
+    # Inside -------------------------------------------------------------------------------------
+
+    def _report(
+        self,
+        progress: _Progress,
+        tune_id: str,
+        result: dict[str, Any],
+        extra: dict[str, Any],
+        decision: Any,
+    ) -> Report:
+        benchmark, metrics = self._benchmark, extra["metrics"]
+        epoch = result["training_iteration"]
+        scale = self._devices_per_slot
+        device_seconds: dict[Kind, float] = {
+            k: s * scale for k, s in extra["trial_seconds"].items()
+        }
+        return Report(
+            trial=progress.number,
+            tune_id=tune_id,
+            attempt=progress.attempt,
+            slot=extra["slot"],
+            # Not the trial's own: an exploit decided on this report has changed that already.
+            config=plain(result["config"]),
+            epoch=epoch,
+            validation_score=result[benchmark.metric],
+            validation_loss=metrics.get(benchmark.loss_metric),
+            train_loss=metrics.get("train_loss"),
+            test_score=metrics.get(benchmark.test_metric),
+            started_s=extra["started_s"],
+            reported_s=extra["reported_s"],
+            spans=[Span(kind=kind, seconds=seconds) for kind, seconds in extra["spans"]],
+            trial_device_seconds=device_seconds,
+            held_device_seconds=extra["reported_s"] * scale * self._slots,
+            decision=decision,
+            rung=epoch if epoch in self._rungs else None,
+            parent=None if extra["parent"] is None else Parent(**extra["parent"]),
+        )
+
+    def _keep_incumbent(self, report: Report, state_ref: list[Any]) -> None:
+        self.incumbent = Incumbent(
+            trial=report.trial,
+            epoch=report.epoch,
+            config=report.config,
+            validation_score=report.validation_score,
+            test_score=report.test_score,
+            reported_s=report.reported_s,
+            held_device_seconds=report.held_device_seconds,
+        )
+        record = self.incumbent.model_dump_json(indent=2)
+        if state_ref:
+            save = self._saver.submit(
+                _save_incumbent, self._folder / "incumbent", state_ref, record
+            )
+            self._saves.append(save)
+
+    def _end(
+        self,
+        tune_id: str,
+        progress: _Progress,
+        status: TrialStatus,
+        at_s: float,
+        reason: str | None = None,
+        *,
+        retried: bool = False,
+    ) -> None:
+        told = self._told.told.get(tune_id) if self._told and status != "cut" else None
+        end = TrialEnd(
+            trial=progress.number,
+            attempt=progress.attempt,
+            config=progress.config,
+            epoch=progress.epoch,
+            status=status,
+            retried=retried,
+            reason=reason,
+            at_s=at_s,
+            told_score=told,
+        )
+        self._write(end)
+        if not retried:
+            progress.status = status
+            self.counts.ended[status] += 1
+
+    def _count_failure(self, reason: str) -> None:
+        kind = _kind_of_failure(reason)
+        previous, count = self._same_failures
+        count = count + 1 if kind == previous else 1
+        self._same_failures = (kind, count)
+        if count == self._max_same_failures:
+            self.stop_reason = f"the same failure {count} times in a row: {reason}"
+
+    def _write(self, line: Report | TrialEnd) -> None:
+        self._events.write(EventLine.dump_json(line).decode() + "\n")
+        self._events.flush()
+
+
+def plain(config: dict[str, Any]) -> dict[str, ConfigValue]:
+    """A configuration as JSON has it: numpy's scalars become Python's."""
+    return {key: value.item() if hasattr(value, "item") else value for key, value in config.items()}
+
+
+def failure_of(trial: Trial) -> tuple[str, str]:
+    """Why a trial failed: one line, and the worker's whole traceback where there is one."""
+    error = trial.get_pickled_error() or trial.get_error()
+    cause = getattr(error, "cause", None) or error
+    if isinstance(error, ray.exceptions.RayActorError):
+        return "the trial's Tune actor died", str(error)
+    text = str(cause).strip() or type(cause).__name__
+    return text.splitlines()[0], text
+
+
+def _kind_of_failure(reason: str) -> str:
+    """Numbers differ from trial to trial where the failure is the same."""
+    return re.sub(r"\d+", "#", reason)
+
+
+def _save_incumbent(folder: Path, state_ref: list[Any], record: str) -> None:
+    folder.mkdir(exist_ok=True)
+    write_atomically(folder / INCUMBENT_STATE, ray.get(state_ref[0]))
+    write_atomically(folder / INCUMBENT_RECORD, record)
