@@ -1,0 +1,1 @@
+"""Searcher + scheduler pairs: one short module each, found through :mod:`strategies.registry`."""
