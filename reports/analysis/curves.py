@@ -1,0 +1,149 @@
+"""Best score vs compute: step curves over device-seconds, and their mean and band over seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from harness.contract import Mode
+
+Values = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+MIN_SEEDS_FOR_INTERVAL = 3
+
+
+def step_values(step_x: Values, step_y: Values, at: Values) -> Values:
+    """A step function's values: the last known one carried forward, NaN before the first.
+
+    ``step_x`` ascending, same length as ``step_y``; the value at a step's own place is the new one.
+    """
+    index = np.searchsorted(step_x, at, side="right") - 1
+    known: Values = np.concatenate([[np.nan], step_y])
+    return known[index + 1]
+
+
+def mean_and_band(values: Values) -> tuple[Values, Values, Values]:
+    """Mean, low and high over seeds (axis 0) of ``values``, shape (seeds, points).
+
+    From three seeds on the band is the 95 % t-interval of the mean (a percentile bootstrap covers
+    too little with so few); with two it is their range; with one it is NaN: no band.
+    """
+    seeds = values.shape[0]
+    mean: Values = values.mean(axis=0)
+    if seeds < 2:
+        nothing = np.full_like(mean, np.nan)
+        return mean, nothing, nothing
+    if seeds < MIN_SEEDS_FOR_INTERVAL:
+        return mean, values.min(axis=0), values.max(axis=0)
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, seeds - 1)
+    half = quantile * values.std(axis=0, ddof=1) / np.sqrt(seeds)
+    return mean, mean - half, mean + half
+
+
+def score_curves(steps: pd.DataFrame, budget_device_seconds: float) -> pd.DataFrame:
+    """Best-so-far curves of each strategy, over seeds, at every place where one of them changes.
+
+    Seeds are carried forward to the budget. A strategy's curve begins where each of its seeds
+    that ever had an incumbent has one: a mean over the early seeds alone would be of others.
+
+    Args:
+        steps: as from :func:`reports.analysis.incumbents.incumbent_steps`.
+
+    Returns:
+        ``strategy``, ``held_device_seconds``, ``validation``, ``low``, ``high``, ``test`` (the
+        mean test score of the same incumbents), ``seeds`` (how many the mean is over).
+    """
+    curves = [
+        _strategy_curve(name, own, budget_device_seconds)
+        for name, own in steps.groupby("strategy", sort=False)
+    ]
+    if not curves:
+        columns = ["strategy", "held_device_seconds", "validation", "low", "high", "test", "seeds"]
+        return pd.DataFrame(columns=columns)
+    return pd.concat(curves, ignore_index=True)
+
+
+def _strategy_curve(strategy: object, steps: pd.DataFrame, budget: float) -> pd.DataFrame:
+    places = steps["held_device_seconds"].to_numpy(dtype=float)
+    at = np.unique(np.append(places, budget))
+    # A budget cut by rounding must not cut the last report off.
+    at = at[at <= max(budget, places.max())]
+    seeds = [own for _, own in steps.groupby("seed", sort=False)]
+
+    def over_seeds(column: str) -> Values:
+        return np.stack(
+            [
+                step_values(
+                    own["held_device_seconds"].to_numpy(dtype=float),
+                    own[column].to_numpy(dtype=float),
+                    at,
+                )
+                for own in seeds
+            ]
+        )
+
+    validation = over_seeds("validation_score")
+    begun = ~np.isnan(validation).any(axis=0)
+    mean, low, high = mean_and_band(validation[:, begun])
+    return pd.DataFrame(
+        {
+            "strategy": strategy,
+            "held_device_seconds": at[begun],
+            "validation": mean,
+            "low": low,
+            "high": high,
+            "test": over_seeds("test_score")[:, begun].mean(axis=0),
+            "seeds": len(seeds),
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Focus:
+    """An axis range that shows the differences, and the strategies whose end lies outside it."""
+
+    low: float
+    high: float
+    outside: tuple[str, ...]
+
+
+WARM_UP_SHARE = 0.1
+"""The part of a strategy's time whose scores need not be on the axis."""
+
+
+def focus(curves: pd.DataFrame, mode: Mode) -> Focus | None:
+    """A score axis that the first, bad scores do not flatten; ``None`` where there is no curve.
+
+    The worse end of the axis is the median, over strategies, of the score each had when a tenth
+    of its time with a score was over, moved out to take in every final score that is not more
+    than three times as far from the best; the better end takes in the bands, up to half the range.
+    """
+    if curves.empty:
+        return None
+    sign = 1.0 if mode == "max" else -1.0
+    groups = [(str(name), own) for name, own in curves.groupby("strategy", sort=False)]
+    finals = {name: sign * own["validation"].iloc[-1] for name, own in groups}
+    best = max(finals.values())
+    floor = float(np.median([sign * _after_warm_up(own) for _, own in groups]))
+    reach = best - floor
+    near = [value for value in finals.values() if best - value <= 3 * reach]
+    floor = min([floor, *near])
+    margin = 0.06 * (best - floor) or max(abs(best) * 0.01, 1e-6)
+    better_edge = curves["high" if mode == "max" else "low"].dropna()
+    ceiling = max([best, *(sign * better_edge)])
+    ceiling = min(ceiling, best + max(0.5 * (best - floor), margin))
+    bottom, top = floor - margin, ceiling + margin
+    outside = tuple(name for name, value in finals.items() if value < bottom)
+    low, high = sorted((sign * bottom, sign * top))
+    return Focus(low, high, outside)
+
+
+def _after_warm_up(curve: pd.DataFrame) -> float:
+    x = curve["held_device_seconds"].to_numpy(dtype=float)
+    place = x[0] + WARM_UP_SHARE * (x[-1] - x[0])
+    return float(step_values(x, curve["validation"].to_numpy(dtype=float), np.array([place]))[0])

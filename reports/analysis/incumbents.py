@@ -1,0 +1,53 @@
+"""The incumbent over time, chosen by validation score without look-ahead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from harness.contract import Mode
+from reports.analysis.frames import CONFIG_PREFIX
+
+STEP_COLUMNS = [
+    "strategy", "seed", "held_device_seconds", "reported_s", "trial", "epoch",
+    "validation_score", "test_score",
+]  # fmt: skip
+
+
+def incumbent_steps(reports: pd.DataFrame, mode: Mode) -> pd.DataFrame:
+    """The reports that made a new incumbent, per cell in order of the compute held by then.
+
+    A score exists from ``held_device_seconds`` of its report on; NaN and ±inf are never
+    incumbents; of equal scores the earlier stays.
+
+    Args:
+        reports: as from :func:`reports.analysis.frames.reports_frame`.
+        mode: the direction in which scores improve.
+
+    Returns:
+        ``STEP_COLUMNS`` and the ``config/…`` ones; ``test_score`` may be NaN.
+    """
+    steps = [
+        _improvements(cell.sort_values("held_device_seconds", kind="stable"), mode)
+        for _, cell in reports.groupby(["strategy", "seed"], sort=False)
+    ]
+    if not steps:
+        return _step_columns(reports)
+    return _step_columns(pd.concat(steps, ignore_index=True))
+
+
+def _step_columns(reports: pd.DataFrame) -> pd.DataFrame:
+    config = reports.columns[reports.columns.str.startswith(CONFIG_PREFIX)]
+    return reports[[*STEP_COLUMNS, *config]]
+
+
+def _improvements(cell: pd.DataFrame, mode: Mode) -> pd.DataFrame:
+    cell = cell[np.isfinite(cell["validation_score"])]
+    loss = cell["validation_score"] * (-1.0 if mode == "max" else 1.0)
+    best_before = loss.cummin().shift(fill_value=np.inf)
+    return cell[loss < best_before]
+
+
+def final_incumbents(steps: pd.DataFrame) -> pd.DataFrame:
+    """The last incumbent of each cell; a cell without a finite score has no row."""
+    return steps.groupby(["strategy", "seed"], sort=False).tail(1).reset_index(drop=True)

@@ -1,0 +1,31 @@
+"""Where the device time went: one bar of kinds per strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from harness.contract.records import Kind
+from reports import units
+from reports.analysis.compute import USEFUL_KINDS
+from reports.figures.bars import Bar, Piece, draw_bars
+from reports.figures.style import KIND_COLOURS, Layout, short
+
+ORDER: tuple[Kind, ...] = ("train", "evaluate", "checkpoint", "restore", "setup", "idle")
+"""The useful kinds first, so that the bars compare."""
+
+
+def draw_device_time(by_strategy: pd.DataFrame, order: Sequence[str], layout: Layout) -> Figure:
+    """Draw :func:`reports.analysis.compute.device_time_by_strategy` as shares of the time held."""
+    bars = []
+    for name in order:
+        if name not in by_strategy.index or by_strategy.loc[name, "held"] <= 0:
+            continue
+        own = by_strategy.loc[name]
+        useful = sum(own[kind] for kind in USEFUL_KINDS) / own["held"]
+        pieces = [Piece(kind, own[kind] / own["held"], KIND_COLOURS[kind]) for kind in ORDER]
+        note = f"{units.percent(useful)} useful"
+        bars.append(Bar(short(name), note, pieces))
+    return draw_bars(bars, "share of the device time held", "", layout)

@@ -1,0 +1,150 @@
+"""What the page says in sentences: the verdict, what weakens it, how the numbers were made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from reports import units
+from reports.analysis import Analysis
+from reports.analysis.standings import MIN_SEEDS_TO_CLAIM, Verdict
+
+UNSPENT_SHARE = 0.02
+"""A strategy that left more than this of its budget unspent is named."""
+
+
+def verdict_sentences(analysis: Analysis) -> list[str]:
+    """Who is ahead, by how much, and whether that can be claimed; the first is the headline."""
+    study, found = analysis.run.study, analysis.verdict
+    metric = study.benchmark.test_metric if analysis.by_test else study.benchmark.metric
+    if not found.best:
+        return [f"No strategy has a finite {study.benchmark.metric}: there is nothing to compare."]
+    if len(found.best) > 1:
+        headline = (
+            f"{_listed(found.best)} share the best {metric} of the incumbent: "
+            f"{units.score(found.score)}."
+        )
+    else:
+        mean = "" if found.seeds == 1 else f", the mean of {found.seeds} seeds"
+        headline = (
+            f"{found.best[0]} has the best {metric} of the incumbent: "
+            f"{units.score(found.score)}{mean}{_interval(found)}."
+        )
+    sentences = [headline]
+    if found.runner_up is not None and found.gap is not None:
+        sentences.append(f"{found.runner_up} comes next, {units.score(found.gap)} behind.")
+    return [*sentences, *_what_can_be_claimed(found)]
+
+
+def _interval(found: Verdict) -> str:
+    if math.isnan(found.low):
+        return ""
+    kind = "range" if found.seeds == 2 else "95 % t-interval"
+    return f" ({kind} {units.score(found.low)} to {units.score(found.high)})"
+
+
+def _what_can_be_claimed(found: Verdict) -> Iterable[str]:
+    if found.runner_up is None:
+        return
+    if found.seeds == 1:
+        yield (
+            "One seed cannot separate strategies: another seed may well order them differently. "
+            f"Run with --seeds {MIN_SEEDS_TO_CLAIM} or more before choosing by this."
+        )
+    elif found.seeds < MIN_SEEDS_TO_CLAIM:
+        yield (
+            f"With fewer than {MIN_SEEDS_TO_CLAIM} seeds no significance can be claimed: "
+            "read the order as a hint."
+        )
+    else:
+        yield "The intervals are of each mean on its own; no test of the difference is made here."
+
+
+def caveats(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
+    """What weakens the verdict, one sentence each."""
+    run = analysis.run
+    lines = []
+    if analysis.verdict.best and analysis.verdict.left_out:
+        lines.append(
+            f"Not compared, having a score for fewer seeds: {_listed(analysis.verdict.left_out)}."
+        )
+    lines += [f"{name}, seed {seed}: {reason}." for (name, seed), reason in run.problems.items()]
+    for (name, seed), cell in run.cells.items():
+        record = cell.record
+        if record.status == "failed":
+            lines.append(f"{name}, seed {seed} failed: {record.reason}.")
+        elif record.held_device_seconds < (1 - UNSPENT_SHARE) * record.budget_device_seconds:
+            lines.append(
+                f"{name}, seed {seed} held {unit.text(record.held_device_seconds)} of "
+                f"{unit.number(record.budget_device_seconds)}: {record.reason}."
+            )
+    failed, diverged = (
+        int(analysis.savings[status].sum()) if len(analysis.savings) else 0
+        for status in ("failed", "diverged")
+    )
+    if failed or diverged:
+        lines.append(
+            f"{failed} trials failed and {diverged} diverged; their device time is charged to "
+            "the strategies that caused them."
+        )
+    outside = analysis.focus.outside if analysis.focus else ()
+    if outside:
+        lines.append(
+            f"{_listed(outside)} ended too far from the best to be on the axis of the first figure."
+        )
+    if analysis.run.study.git_dirty:
+        lines.append("The harness had uncommitted changes when this ran.")
+    return [*lines, *analysis.inconsistencies]
+
+
+def method_notes(analysis: Analysis) -> list[str]:
+    """How to read the numbers, as far as it matters for the strategies that ran."""
+    study = analysis.run.study
+    cores = "CPU cores" if study.devices.kind == "CPU" else "GPUs"
+    notes = [
+        f"Compute is devices held × seconds, devices being {cores}, from the moment the cell's "
+        "worker groups were ready until the budget was spent: training, evaluation, checkpoints, "
+        "restores, failed trials and idle devices all count. The first start of the worker groups "
+        "is the same for every strategy: measured, shown as set-up, not billed.",
+        "At the budget, trials in flight stop at once, and what they had not reported counts for "
+        "no strategy.",
+        "The incumbent is the best configuration so far by validation score. NaN and ±∞ are never "
+        "incumbents; of equal scores the earlier stays. Curves carry the last known incumbent "
+        "forward and have no value before the first report.",
+    ]
+    if analysis.by_test:
+        notes.append(
+            "The test score is that of the incumbent's checkpoint, chosen by validation score; no "
+            "searcher or scheduler saw test data."
+        )
+    if len(study.seeds) == 2:
+        notes.append("Bands are the range over the two seeds.")
+    elif len(study.seeds) > 2:
+        notes.append("Bands are 95 % t-intervals of the mean over seeds.")
+    notes += [
+        "Run-to-completion epochs are the epochs run plus what each trial stopped by the scheduler "
+        "still had to go to the cap. Trials that were cut, failed or diverged save nothing and are "
+        "shown apart; epochs repeated after a failure count as run. Epoch savings are not savings "
+        "of device time.",
+    ]
+    if any(strategy.stops_early for strategy in study.strategies):
+        notes.append(
+            "Ray's ASHA is the stopping variant: a trial is judged when it arrives at a rung, "
+            "against those that came before it, so its decisions depend on the order of arrival. "
+            "The synchronous ideal is successive halving that waits for each rung to fill, with "
+            "as many trials."
+        )
+        notes.append(
+            "A trial that the scheduler stops is told to Optuna and HyperOpt as complete, with its "
+            "partial score."
+        )
+    notes.append(
+        "Failures, NaN and ±∞ are told to every searcher the same way: as the worst finite score "
+        "seen so far in the cell."
+    )
+    return notes
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = list(names)
+    return f"{', '.join(first)} and {last}" if first else last

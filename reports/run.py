@@ -1,0 +1,38 @@
+"""A run as it was read from its folder: plain data, no files behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.contract.records import CellRecord, Report, StudyRecord, TrialEnd
+
+CellKey = tuple[str, int]
+"""(strategy, seed)"""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One finished cell; its events in the order in which they were written."""
+
+    record: CellRecord
+    reports: tuple[Report, ...]
+    ends: tuple[TrialEnd, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A study and what there is of its cells.
+
+    Every cell of the study is either in ``cells`` or, with the reason, in ``problems``.
+    """
+
+    path: Path
+    study: StudyRecord
+    cells: dict[CellKey, Cell]
+    problems: dict[CellKey, str]
+
+    @property
+    def keys(self) -> list[CellKey]:
+        """Every cell that the study asked for, in the study's order."""
+        return [(s.name, seed) for s in self.study.strategies for seed in self.study.seeds]

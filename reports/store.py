@@ -1,0 +1,199 @@
+"""Reading a run folder; the format is in :mod:`harness.contract.records`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from harness.contract import UsageError
+from harness.contract.records import (
+    FORMAT_VERSION,
+    CellRecord,
+    EventLine,
+    Record,
+    Report,
+    StudyRecord,
+    TrialEnd,
+)
+from reports.run import Cell, CellKey, Run
+
+STUDY_FILE, CELLS_FOLDER, CELL_FILE, EVENTS_FILE = (
+    "study.json", "cells", "cell.json", "events.jsonl",
+)  # fmt: skip
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.")
+_MAX_SLUG = 200
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+class UnreadableError(UsageError):
+    """A file of the run store that is missing, damaged, or of another format version."""
+
+
+def cell_slug(strategy: str, seed: int) -> str:
+    """The name of a cell's folder: ``("random/asha", 3)`` → ``random-asha--seed-3``.
+
+    No two cells share one, also where the file system ignores case: ``/`` becomes ``-``, and all
+    but lower-case letters, digits, ``_`` and (not in front) ``.`` becomes ``~`` and the hex of its
+    UTF-8 bytes. A name too long for a file system ends in ``~~`` and its hash.
+    """
+    slug = "".join(_safe(character, first=i == 0) for i, character in enumerate(strategy))
+    if len(slug) > _MAX_SLUG:
+        digest = hashlib.sha256(strategy.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        slug = f"{slug[: _MAX_SLUG // 2]}~~{digest}"
+    return f"{slug}--seed-{seed}"
+
+
+def _safe(character: str, first: bool) -> str:
+    if character == "/":
+        return "-"
+    if character in _PLAIN and not (first and character == "."):
+        return character
+    return "".join(f"~{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+def cell_folder(run: Path, strategy: str, seed: int) -> Path:
+    return run / CELLS_FOLDER / cell_slug(strategy, seed)
+
+
+def read_run(run: Path) -> Run:
+    """Read all there is of a run; a cell that is missing or damaged becomes a problem, no error.
+
+    Raises:
+        UsageError: ``run`` is no run folder, or its ``study.json`` cannot be read.
+    """
+    study = read_study(run)
+    cells: dict[CellKey, Cell] = {}
+    problems: dict[CellKey, str] = {}
+    for strategy in study.strategies:
+        for seed in study.seeds:
+            key = strategy.name, seed
+            try:
+                cell = read_cell(cell_folder(run, *key))
+            except UnreadableError as error:
+                problems[key] = str(error)
+                continue
+            found = cell.record.strategy, cell.record.seed
+            if found == key:
+                cells[key] = cell
+            else:
+                problems[key] = f"its folder holds another cell: {found[0]}, seed {found[1]}"
+    return Run(run, study, cells, problems)
+
+
+def read_study(run: Path) -> StudyRecord:
+    """Read ``study.json``. Raises :class:`UsageError` where ``run`` is not a run folder."""
+    if not run.is_dir():
+        raise UsageError(
+            f"{run} is not a folder; give the run folder that `python -m harness run` printed"
+        )
+    if not (run / STUDY_FILE).is_file():
+        raise UsageError(
+            f"{run} is not a run folder: it has no {STUDY_FILE}; "
+            "give the folder that `python -m harness run` printed, e.g. runs/NAME"
+        )
+    return _read_record(run / STUDY_FILE, StudyRecord)
+
+
+def read_cell(folder: Path) -> Cell:
+    """Read one finished cell. Raises :class:`UnreadableError` with the reason."""
+    record, content = _read_verified(folder)
+    reports: list[Report] = []
+    ends: list[TrialEnd] = []
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            event = EventLine.validate_json(line)
+        except ValidationError as error:
+            raise UnreadableError(
+                f"line {number} of {EVENTS_FILE} is not valid: {_first_mistake(error)}"
+            ) from None
+        if isinstance(event, Report):
+            reports.append(event)
+        else:
+            ends.append(event)
+    return Cell(record, tuple(reports), tuple(ends))
+
+
+def verify_cell(folder: Path) -> CellRecord | str:
+    """The cell's record if the cell is finished and undamaged, otherwise the reason it is not.
+
+    Judged by content: ``cell.json`` is valid and of this format version, and the number of lines
+    and the SHA-256 of ``events.jsonl`` are the ones it names.
+    """
+    try:
+        return _read_verified(folder)[0]
+    except UnreadableError as error:
+        return str(error)
+
+
+def _read_verified(folder: Path) -> tuple[CellRecord, bytes]:
+    if not folder.is_dir():
+        raise UnreadableError("not run: it has no folder")
+    if not (folder / CELL_FILE).exists():
+        raise UnreadableError(f"not finished: its folder has no {CELL_FILE}")
+    record = _read_record(folder / CELL_FILE, CellRecord)
+    try:
+        content = (folder / EVENTS_FILE).read_bytes()
+    except OSError as error:
+        raise UnreadableError(f"{EVENTS_FILE} cannot be read: {error.strerror}") from None
+    lines = content.count(b"\n")
+    if content and not content.endswith(b"\n"):
+        raise UnreadableError(f"{EVENTS_FILE} is truncated in line {lines + 1}")
+    if lines != record.events:
+        raise UnreadableError(
+            f"{EVENTS_FILE} has {lines} lines where {CELL_FILE} names {record.events}"
+        )
+    if hashlib.sha256(content).hexdigest() != record.events_sha256:
+        raise UnreadableError(f"{EVENTS_FILE} was changed: its SHA-256 is not {CELL_FILE}'s")
+    return record, content
+
+
+def _read_record(path: Path, model: type[AnyRecord]) -> AnyRecord:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UnreadableError(f"{path} cannot be read: {error.strerror}") from None
+    if not content.strip():
+        raise UnreadableError(f"{path} is empty")
+    try:
+        fields = json.loads(content)
+    except ValueError as error:
+        raise UnreadableError(f"{path} is damaged: not valid JSON ({error})") from None
+    if not isinstance(fields, dict):
+        raise UnreadableError(f"{path} is damaged: a JSON {type(fields).__name__}, not an object")
+    _check_version(path, fields)
+    try:
+        return model.model_validate_json(content)
+    except ValidationError as error:
+        raise UnreadableError(f"{path} is damaged: {_first_mistake(error)}") from None
+
+
+def _check_version(path: Path, fields: dict[str, object]) -> None:
+    version = fields.get("format_version")
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise UnreadableError(
+            f"{path} has no format_version, so no harness run wrote it; "
+            "give a run folder, or run the study again with `python -m harness run`"
+        )
+    if version > FORMAT_VERSION:
+        raise UnreadableError(
+            f"{path} has format version {version}, newer than this harness reads "
+            f"({FORMAT_VERSION}): update it with `pip install --upgrade tune-bench-harness`"
+        )
+    if version < FORMAT_VERSION:
+        raise UnreadableError(
+            f"{path} has format version {version}, older than this harness reads "
+            f"({FORMAT_VERSION}): report with the harness version that wrote it, "
+            "or run the study again into a new folder"
+        )
+
+
+def _first_mistake(error: ValidationError) -> str:
+    mistake = error.errors()[0]
+    field = ".".join(str(part) for part in mistake["loc"])
+    return f"{field}: {mistake['msg']}" if field else mistake["msg"]

@@ -1,0 +1,71 @@
+"""``results.parquet`` and ``summary.json``, made from a run and its analysis."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.contract.files import write_atomically
+from harness.contract.records import FORMAT_VERSION, Summary
+from reports.analysis.frames import (
+    CONFIG_PREFIX,
+    FLOAT_COLUMNS,
+    INTEGER_COLUMNS,
+    TEXT_COLUMNS,
+    report_rows,
+)
+from reports.run import Run
+
+RESULTS_FILE, SUMMARY_FILE = "results.parquet", "summary.json"
+_INT64 = range(-(2**63), 2**63)
+
+
+def write_results(run: Run, summary: Summary) -> tuple[Path, Path]:
+    """Write both files into the run's folder, each whole or not at all; returns their paths."""
+    results, summary_json = run.path / RESULTS_FILE, run.path / SUMMARY_FILE
+    write_atomically(results, results_parquet(run))
+    write_atomically(summary_json, summary.model_dump_json(indent=2) + "\n")
+    return results, summary_json
+
+
+def results_parquet(run: Run) -> bytes:
+    """Every report of every cell as a Parquet file, ``format_version`` in its metadata.
+
+    NaN stays NaN and ``None`` stays null. A configuration column whose values are of several
+    types holds their JSON.
+    """
+    rows = report_rows(run)
+    types = {
+        **dict.fromkeys(TEXT_COLUMNS, pa.string()),
+        **dict.fromkeys(INTEGER_COLUMNS, pa.int64()),
+        **dict.fromkeys(FLOAT_COLUMNS, pa.float64()),
+        "is_incumbent": pa.bool_(),
+    }
+    columns = {
+        name: pa.array([row[name] for row in rows], type=kind) for name, kind in types.items()
+    }
+    config = dict.fromkeys(c for row in rows for c in row if c.startswith(CONFIG_PREFIX))
+    columns |= {name: _config_column([row.get(name) for row in rows]) for name in config}
+    table = pa.table(columns).replace_schema_metadata({"format_version": str(FORMAT_VERSION)})
+    file = io.BytesIO()
+    pq.write_table(table, file)
+    return file.getvalue()
+
+
+def _config_column(values: Sequence[Any]) -> pa.Array:
+    types = {type(value) for value in values} - {type(None)}
+    if types == {bool}:
+        return pa.array(values, type=pa.bool_())
+    if types == {int} and all(value is None or value in _INT64 for value in values):
+        return pa.array(values, type=pa.int64())
+    if types and types <= {int, float}:
+        return pa.array([None if v is None else float(v) for v in values], type=pa.float64())
+    if types <= {str}:
+        return pa.array(values, type=pa.string())
+    return pa.array([None if v is None else json.dumps(v) for v in values], type=pa.string())
