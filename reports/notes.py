@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from reports import units
 from reports.analysis import Analysis
+from reports.analysis.curves import MIN_SEEDS_FOR_INTERVAL_BAND
 from reports.analysis.standings import MIN_SEEDS_TO_CLAIM, Verdict
 
 UNSPENT_SHARE = 0.02
@@ -26,13 +27,14 @@ def verdict_sentences(analysis: Analysis) -> list[str]:
         )
     else:
         mean = "" if found.seeds == 1 else f", the mean of {found.seeds} seeds"
+        standing = "the best" if found.runner_up else "the only"
         headline = (
-            f"{found.best[0]} has the best {metric} of the incumbent: "
+            f"{found.best[0]} has {standing} {metric} of an incumbent: "
             f"{units.score(found.score)}{mean}{_interval(found)}."
         )
     sentences = [headline]
     if found.runner_up is not None and found.gap is not None:
-        sentences.append(f"{found.runner_up} comes next, {units.score(found.gap)} behind.")
+        sentences.append(f"{found.runner_up} comes next, {units.difference(found.gap)} behind.")
     return [*sentences, *_what_can_be_claimed(found)]
 
 
@@ -84,8 +86,8 @@ def caveats(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
     )
     if failed or diverged:
         lines.append(
-            f"{failed} trials failed and {diverged} diverged; their device time is charged to "
-            "the strategies that caused them."
+            f"{units.counted(failed, 'trial')} failed and {diverged:,} diverged; the device time "
+            "is charged to the strategies that caused it."
         )
     outside = analysis.focus.outside if analysis.focus else ()
     if outside:
@@ -117,10 +119,6 @@ def method_notes(analysis: Analysis) -> list[str]:
             "The test score is that of the incumbent's checkpoint, chosen by validation score; no "
             "searcher or scheduler saw test data."
         )
-    if len(study.seeds) == 2:
-        notes.append("Bands are the range over the two seeds.")
-    elif len(study.seeds) > 2:
-        notes.append("Bands are 95 % t-intervals of the mean over seeds.")
     notes += [
         "Run-to-completion epochs are the epochs run plus what each trial stopped by the scheduler "
         "still had to go to the cap. Trials that were cut, failed or diverged save nothing and are "
@@ -143,6 +141,15 @@ def method_notes(analysis: Analysis) -> list[str]:
         "seen so far in the cell."
     )
     return notes
+
+
+def band_note(seeds: int) -> str:
+    """What the bands of the score figure are."""
+    if seeds == 1:
+        return "One seed: no band."
+    if seeds < MIN_SEEDS_FOR_INTERVAL_BAND:
+        return f"Band: the range over {seeds} seeds."
+    return f"Band: the 95 % t-interval of the mean over {seeds} seeds."
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from reports.figures import (
     inline_svg,
 )
 from reports.figures.style import NARROW, WIDE, Layout, figure_style, strategy_styles
-from reports.notes import caveats, method_notes, verdict_sentences
+from reports.notes import band_note, caveats, method_notes, verdict_sentences
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ def render_page(analysis: Analysis) -> str:
         "score": units.score,
         "percent": units.percent,
         "quantity": units.quantity,
+        "count": lambda number: f"{number:,}",
         "seconds": units.seconds,
         "setting": units.setting,
         "compute": unit.number,
@@ -61,6 +62,8 @@ def render_page(analysis: Analysis) -> str:
         unit=unit,
         analysis=analysis,
         styles=strategy_styles([strategy.name for strategy in study.strategies]),
+        better="Higher" if study.benchmark.mode == "max" else "Lower",
+        band=band_note(len(study.seeds)),
         verdict=verdict_sentences(analysis),
         caveats=caveats(analysis, unit),
         notes=method_notes(analysis),
@@ -103,8 +106,8 @@ def _figures(
         )
         figures["score"] = _both_layouts(
             lambda layout: draw_score_vs_compute(
-                analysis.curves, focus, order, styles, study.budget_device_seconds, unit,
-                study.benchmark.metric, layout,
+                analysis.curves, focus, study.benchmark.mode, styles,
+                study.budget_device_seconds, unit, study.benchmark.metric, layout,
             ),
             "score",
             "Best validation score vs compute",

@@ -97,7 +97,7 @@ def read_study(run: Path) -> StudyRecord:
             f"{run} is not a run folder: it has no {STUDY_FILE}; "
             "give the folder that `python -m harness run` printed, e.g. runs/NAME"
         )
-    return _read_record(run / STUDY_FILE, StudyRecord)
+    return _read_record(run / STUDY_FILE, StudyRecord, str(run / STUDY_FILE))
 
 
 def read_cell(folder: Path) -> Cell:
@@ -136,7 +136,7 @@ def _read_verified(folder: Path) -> tuple[CellRecord, bytes]:
         raise UnreadableError("not run: it has no folder")
     if not (folder / CELL_FILE).exists():
         raise UnreadableError(f"not finished: its folder has no {CELL_FILE}")
-    record = _read_record(folder / CELL_FILE, CellRecord)
+    record = _read_record(folder / CELL_FILE, CellRecord, CELL_FILE)
     try:
         content = (folder / EVENTS_FILE).read_bytes()
     except OSError as error:
@@ -153,41 +153,42 @@ def _read_verified(folder: Path) -> tuple[CellRecord, bytes]:
     return record, content
 
 
-def _read_record(path: Path, model: type[AnyRecord]) -> AnyRecord:
+def _read_record(path: Path, model: type[AnyRecord], name: str) -> AnyRecord:
+    """``name`` is what messages call the file."""
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise UnreadableError(f"{path} cannot be read: {error.strerror}") from None
+        raise UnreadableError(f"{name} cannot be read: {error.strerror}") from None
     if not content.strip():
-        raise UnreadableError(f"{path} is empty")
+        raise UnreadableError(f"{name} is empty")
     try:
         fields = json.loads(content)
     except ValueError as error:
-        raise UnreadableError(f"{path} is damaged: not valid JSON ({error})") from None
+        raise UnreadableError(f"{name} is damaged: not valid JSON ({error})") from None
     if not isinstance(fields, dict):
-        raise UnreadableError(f"{path} is damaged: a JSON {type(fields).__name__}, not an object")
-    _check_version(path, fields)
+        raise UnreadableError(f"{name} is damaged: a JSON {type(fields).__name__}, not an object")
+    _check_version(name, fields)
     try:
         return model.model_validate_json(content)
     except ValidationError as error:
-        raise UnreadableError(f"{path} is damaged: {_first_mistake(error)}") from None
+        raise UnreadableError(f"{name} is damaged: {_first_mistake(error)}") from None
 
 
-def _check_version(path: Path, fields: dict[str, object]) -> None:
+def _check_version(name: str, fields: dict[str, object]) -> None:
     version = fields.get("format_version")
     if isinstance(version, bool) or not isinstance(version, int):
         raise UnreadableError(
-            f"{path} has no format_version, so no harness run wrote it; "
+            f"{name} has no format_version, so no harness run wrote it; "
             "give a run folder, or run the study again with `python -m harness run`"
         )
     if version > FORMAT_VERSION:
         raise UnreadableError(
-            f"{path} has format version {version}, newer than this harness reads "
+            f"{name} has format version {version}, newer than this harness reads "
             f"({FORMAT_VERSION}): update it with `pip install --upgrade tune-bench-harness`"
         )
     if version < FORMAT_VERSION:
         raise UnreadableError(
-            f"{path} has format version {version}, older than this harness reads "
+            f"{name} has format version {version}, older than this harness reads "
             f"({FORMAT_VERSION}): report with the harness version that wrote it, "
             "or run the study again into a new folder"
         )

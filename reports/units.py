@@ -56,6 +56,16 @@ def score(value: float | None) -> str:
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1000 else f"{value:.5g}"
 
 
+def difference(value: float) -> str:
+    """A difference of two scores: four decimals, or two significant digits where it is tiny."""
+    return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2g}"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 trial``, ``1,200 trials``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def percent(share: float | None) -> str:
     """A share in [0, 1] as a percentage; never rounded to 0 % or 100 % where it is neither."""
     if share is None or math.isnan(share):

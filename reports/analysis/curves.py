@@ -15,6 +15,8 @@ Values = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 MIN_SEEDS_FOR_INTERVAL = 3
+MIN_SEEDS_FOR_INTERVAL_BAND = 6
+"""With fewer, t-intervals along whole curves are so wide that they hide each other."""
 
 
 def step_values(step_x: Values, step_y: Values, at: Values) -> Values:
@@ -27,18 +29,20 @@ def step_values(step_x: Values, step_y: Values, at: Values) -> Values:
     return known[index + 1]
 
 
-def mean_and_band(values: Values) -> tuple[Values, Values, Values]:
+def mean_and_spread(
+    values: Values, interval_from: int = MIN_SEEDS_FOR_INTERVAL
+) -> tuple[Values, Values, Values]:
     """Mean, low and high over seeds (axis 0) of ``values``, shape (seeds, points).
 
-    From three seeds on the band is the 95 % t-interval of the mean (a percentile bootstrap covers
-    too little with so few); with two it is their range; with one it is NaN: no band.
+    From ``interval_from`` seeds on low and high are the 95 % t-interval of the mean (a percentile
+    bootstrap covers too little with so few); with fewer, the range; with one, NaN.
     """
     seeds = values.shape[0]
     mean: Values = values.mean(axis=0)
     if seeds < 2:
         nothing = np.full_like(mean, np.nan)
         return mean, nothing, nothing
-    if seeds < MIN_SEEDS_FOR_INTERVAL:
+    if seeds < interval_from:
         return mean, values.min(axis=0), values.max(axis=0)
     quantile = stats.t.ppf((1 + CONFIDENCE) / 2, seeds - 1)
     half = quantile * values.std(axis=0, ddof=1) / np.sqrt(seeds)
@@ -55,8 +59,9 @@ def score_curves(steps: pd.DataFrame, budget_device_seconds: float) -> pd.DataFr
         steps: as from :func:`reports.analysis.incumbents.incumbent_steps`.
 
     Returns:
-        ``strategy``, ``held_device_seconds``, ``validation``, ``low``, ``high``, ``test`` (the
-        mean test score of the same incumbents), ``seeds`` (how many the mean is over).
+        ``strategy``, ``held_device_seconds``, ``validation``, ``low``, ``high`` (a t-interval
+        from six seeds on, else the range), ``test`` (the mean test score of the same
+        incumbents), ``seeds`` (how many the mean is over).
     """
     curves = [
         _strategy_curve(name, own, budget_device_seconds)
@@ -89,7 +94,7 @@ def _strategy_curve(strategy: object, steps: pd.DataFrame, budget: float) -> pd.
 
     validation = over_seeds("validation_score")
     begun = ~np.isnan(validation).any(axis=0)
-    mean, low, high = mean_and_band(validation[:, begun])
+    mean, low, high = mean_and_spread(validation[:, begun], MIN_SEEDS_FOR_INTERVAL_BAND)
     return pd.DataFrame(
         {
             "strategy": strategy,

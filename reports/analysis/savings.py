@@ -6,6 +6,7 @@ that were cut by the budget, failed or diverged are shown apart.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
@@ -150,12 +151,13 @@ def synchronous_ideal(trials: int, grace: int, factor: float, max_epochs: int) -
             f"needs factor > 1, grace >= 1, trials >= 0; given {factor=}, {grace=}, {trials=}"
         )
     levels = []
-    level = float(grace)
-    while level < max_epochs:
-        levels.append(round(level))
-        level *= factor
+    milestone = float(grace)
+    while milestone < max_epochs:
+        # Between two epochs a trial is compared at the later one, as in Ray.
+        levels.append(math.ceil(milestone))
+        milestone *= factor
     rungs, going, after, epochs = [], trials, 0, 0
-    for rung in [*levels, max_epochs]:
+    for rung in rung_levels(levels, max_epochs):
         rungs.append((rung, going))
         epochs += going * (rung - after)
         after = rung

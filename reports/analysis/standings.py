@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.contract import Mode
-from reports.analysis.curves import mean_and_band
+from reports.analysis.curves import mean_and_spread
 
 MIN_SEEDS_TO_CLAIM = 6
 """A two-sided Wilcoxon test on fewer pairs cannot go below 0.05."""
@@ -34,7 +34,8 @@ def standings(
         by_test: rank by test score; otherwise (the benchmark has none) by validation score.
 
     Returns:
-        ``STANDING_COLUMNS``: means with their band (NaN where a value or band is not known).
+        ``STANDING_COLUMNS``: means with the low and high of
+        :func:`reports.analysis.curves.mean_and_spread`; NaN where not known.
     """
     frame = pd.DataFrame(
         [_standing(name, finals[finals["strategy"] == name]) for name in strategies],
@@ -56,7 +57,7 @@ def _standing(strategy: str, own: pd.DataFrame) -> dict[str, object]:
     for name, column in (("test", "test_score"), ("validation", "validation_score")):
         values = own[column].to_numpy(dtype=float)
         if len(values):
-            mean, low, high = (float(v[0]) for v in mean_and_band(values[:, np.newaxis]))
+            mean, low, high = (float(v[0]) for v in mean_and_spread(values[:, np.newaxis]))
         else:
             mean = low = high = math.nan
         row |= {name: mean, f"{name}_low": low, f"{name}_high": high}

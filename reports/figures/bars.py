@@ -38,7 +38,7 @@ def draw_bars(bars: Sequence[Bar], xlabel: str, mark_label: str, layout: Layout)
     row = 0.52
     legend = list({p.label: p for bar in bars for p in bar.pieces}.values())
     has_marks = any(bar.mark is not None for bar in bars)
-    columns = 4 if layout.is_wide else 2
+    columns = 8 if layout.is_wide else 2
     legend_rows = -(-(len(legend) + has_marks) // columns)
     height = 0.75 + row * len(bars) + 0.27 * legend_rows
     figure = Figure(figsize=(layout.width, height), layout="constrained")
@@ -52,9 +52,11 @@ def draw_bars(bars: Sequence[Bar], xlabel: str, mark_label: str, layout: Layout)
     # The outermost labels would hang over the figure's edge.
     axes.get_xticklabels()[0].set_horizontalalignment("left")
     axes.get_xticklabels()[-1].set_horizontalalignment("right")
-    axes.grid(axis="y", visible=False)
+    axes.grid(visible=False)
     sns.despine(ax=axes, left=True)
-    keys: list[object] = [Patch(facecolor=p.colour, alpha=p.alpha, label=p.label) for p in legend]
+    keys: list[object] = [
+        Patch(facecolor=p.colour, edgecolor="none", alpha=p.alpha, label=p.label) for p in legend
+    ]
     if has_marks:
         keys.append(axes.plot([], [], "D", color=INK, mec=PAPER, ms=7, label=mark_label)[0])
     figure.legend(

@@ -20,12 +20,12 @@ ORDER: tuple[Kind, ...] = ("train", "evaluate", "checkpoint", "restore", "setup"
 def draw_device_time(by_strategy: pd.DataFrame, order: Sequence[str], layout: Layout) -> Figure:
     """Draw :func:`reports.analysis.compute.device_time_by_strategy` as shares of the time held."""
     bars = []
+    seconds = by_strategy.to_dict("index")
     for name in order:
-        if name not in by_strategy.index or by_strategy.loc[name, "held"] <= 0:
+        own = seconds.get(name)
+        if own is None or own["held"] <= 0:
             continue
-        own = by_strategy.loc[name]
         useful = sum(own[kind] for kind in USEFUL_KINDS) / own["held"]
         pieces = [Piece(kind, own[kind] / own["held"], KIND_COLOURS[kind]) for kind in ORDER]
-        note = f"{units.percent(useful)} useful"
-        bars.append(Bar(short(name), note, pieces))
+        bars.append(Bar(short(name), f"{units.percent(useful)} useful", pieces))
     return draw_bars(bars, "share of the device time held", "", layout)

@@ -36,7 +36,7 @@ def draw_epoch_savings(
         has_rungs = name in ideals
         pieces = [
             Piece(
-                f"epochs {row['after'] + 1}–{row['rung']}" if has_rungs else "no rungs",
+                _epochs(row["after"], row["rung"]) if has_rungs else "no rungs",
                 row["epochs_run"] / full,
                 colours[row["after"], row["rung"]] if has_rungs else GREY,
             )
@@ -48,8 +48,12 @@ def draw_epoch_savings(
     return draw_bars(bars, "epochs, as a share of run-to-completion", "synchronous ideal", layout)
 
 
+def _epochs(after: int, rung: int) -> str:
+    return f"epoch {rung}" if rung == after + 1 else f"epochs {after + 1}–{rung}"
+
+
 def _note(run: int, full: int, layout: Layout) -> str:
-    saved = units.percent(1 - run / full)
-    if not layout.is_wide:
-        return f"saved {saved}"
-    return f"{run:,} of {full:,} epochs run, {saved} saved"
+    if run == full:
+        return f"{run:,} epochs run, none saved" if layout.is_wide else "none saved"
+    saved = f"{units.percent(1 - run / full)} saved"
+    return f"{run:,} of {full:,} epochs run, {saved}" if layout.is_wide else saved

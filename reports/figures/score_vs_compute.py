@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from harness.contract import Mode
 from reports import units
 from reports.analysis.curves import Focus
 from reports.figures.style import INK, Layout, StrategyStyle, short
@@ -17,7 +18,7 @@ from reports.figures.style import INK, Layout, StrategyStyle, short
 def draw_score_vs_compute(
     curves: pd.DataFrame,
     focus: Focus,
-    order: Sequence[str],
+    mode: Mode,
     styles: Mapping[str, StrategyStyle],
     budget_device_seconds: float,
     unit: units.ComputeUnit,
@@ -26,10 +27,11 @@ def draw_score_vs_compute(
 ) -> Figure:
     """Draw :func:`reports.analysis.curves.score_curves` on the axis that ``focus`` chose.
 
-    ``order``: the legend's, best first.
+    The legend names the scores at the budget, best first.
     """
-    shown = [name for name in order if name in set(curves["strategy"])]
-    finals = curves.groupby("strategy").tail(1).set_index("strategy")["validation"]
+    finals = curves.groupby("strategy", sort=False)["validation"].last()
+    finals = finals.sort_values(ascending=mode == "min", kind="stable")
+    shown = [str(name) for name in finals.index]
     height = 4.6 if layout.is_wide else 3.0 + 0.22 * len(shown)
     figure = Figure(figsize=(layout.width, height), layout="constrained")
     axes = figure.subplots()
@@ -53,7 +55,7 @@ def draw_score_vs_compute(
         own = data[data["strategy"] == name]
         style = styles[name]
         axes.fill_between(
-            own["x"], own["low"], own["high"], step="post", color=style.colour, alpha=0.14, lw=0
+            own["x"], own["low"], own["high"], step="post", color=style.colour, alpha=0.12, lw=0
         )
         axes.plot(
             own["x"].iloc[-1:],

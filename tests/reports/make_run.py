@@ -292,7 +292,7 @@ class _Simulation:
             self.incumbent = made
         statuses = {"stop": "stopped", "finish": "finished", "diverged": "diverged"}
         if decision in statuses:
-            reason = "a NaN score at epoch %d" % trial["epoch"] if decision == "diverged" else None
+            reason = f"a NaN score at epoch {trial['epoch']}" if decision == "diverged" else None
             self._end(trial, statuses[decision], now, reason=reason)
         if decision == "exploit" and self.incumbent is not None:
             best = self.incumbent
