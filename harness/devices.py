@@ -81,10 +81,11 @@ def decide_budget(study: StudyConfig, devices: DevicesRecord, benchmark: Benchma
     epoch = benchmark.epoch_device_seconds(devices.kind)
     # All slots are held while one trains, so an epoch's wall-clock costs what all of them cost.
     needed = epoch * devices.slots
+    least = math.ceil(needed / 3600 * 1e4) / 1e4
     if budget < needed:
         raise UsageError(
             f"--budget {study.budget:g} device-hours ({budget:.3g} device-seconds) is too small "
             f"for one epoch: about {epoch:.3g} device-seconds × {devices.slots} slot(s) held "
-            f"meanwhile = {needed:.3g}; give at least --budget {math.ceil(needed * 1e4 / 3600) / 1e4:g}"
+            f"meanwhile = {needed:.3g}; give at least --budget {least:g}"
         )
     return budget

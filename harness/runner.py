@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.registry import BENCHMARKS, make_benchmark
 from benchmarks.space import describe_space
-from reports.build import build_report
 from rich.console import Console
-from strategies.check import check_plan
-from strategies.registry import STRATEGIES, resolve
 
 from harness.clock import Clock, MonotonicClock, utc_timestamp
 from harness.cluster.launcher import launch_cell
 from harness.cluster.ray_cluster import RayCluster, ray_cluster
 from harness.cluster.spec import CellSpec
-from harness.cluster.storage import is_local
+from harness.cluster.storage import is_local, open_storage
 from harness.contract import Benchmark, Dataset, Strategy, UsageError
 from harness.contract.records import (
     BenchmarkRecord,
@@ -31,9 +29,12 @@ from harness.devices import decide_budget, decide_devices
 from harness.live import Display, display, duration
 from harness.problem import make_problem
 from harness.provenance import git_state, machine, rerun_command, versions
-from harness.store import RunStore
+from harness.store import LOG_FILE, RunStore
 from harness.study import StudyConfig
+from reports.build import build_report
 from reports.store import cell_slug, verify_cell
+from strategies.check import build_plan
+from strategies.registry import STRATEGIES, resolve
 
 CELL_OVERHEAD_S = 20.0
 """About what a cell takes besides its budget on a laptop: process and worker-group start, end."""
@@ -83,7 +84,7 @@ def run_study(config: StudyConfig, console: Console) -> int:
     store = RunStore(out)
     with store.locked():
         dataset = benchmark.find_data(config.data_dir)
-        log = out / "run.log"
+        log = out / LOG_FILE
         console.print(f"starting Ray … (its log: {log})", markup=False, highlight=False)
         with ray_cluster(config.address, log) as cluster:
             study = _decide(config, benchmark, dataset, strategies, cluster)
@@ -92,7 +93,11 @@ def run_study(config: StudyConfig, console: Console) -> int:
             record = _study_record(study, space, store.folder)
             resumed = store.begin(record)
             _announce(console, study, out, resumed)
-            outcomes = _run_cells(study, store, cluster, console, clock)
+            try:
+                outcomes = _run_cells(study, store, cluster, console, clock)
+            except KeyboardInterrupt:
+                _say_how_to_go_on(console, record, store)
+                raise
     report = build_report(out)
     failed = {cell: reason for cell, reason in outcomes.items() if reason is not None}
     for (strategy, seed), reason in failed.items():
@@ -135,8 +140,7 @@ def _check_plans(study: _Study) -> list[str]:
         problem = make_problem(
             study.benchmark, study.devices.slots, study.budget_epochs, study.config.seeds[0]
         )
-        plan = strategy.build(problem)
-        check_plan(strategy, plan, problem, study.benchmark.gives_checkpoints)
+        plan = build_plan(strategy, problem, study.benchmark.gives_checkpoints)
         notes += [f"{strategy.name}: {warning}" for warning in plan.warnings]
     return notes
 
@@ -218,6 +222,19 @@ def _run_cells(
     return outcomes
 
 
+def _say_how_to_go_on(console: Console, record: StudyRecord, store: RunStore) -> None:
+    cells = [(strategy.name, seed) for seed in record.seeds for strategy in record.strategies]
+    done = sum(isinstance(store.finished(*cell), CellRecord) for cell in cells)
+    console.print(
+        f"interrupted: {done} of {len(cells)} cells are done and kept. Go on with:\n"
+        f"  {record.command}\nor see what there is so far with:\n"
+        f"  python -m harness report {shlex.quote(str(store.folder))}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
 def _run_cell(
     study: _Study, store: RunStore, cluster: RayCluster, index: int, shown: Display
 ) -> str | None:
@@ -226,7 +243,11 @@ def _run_cell(
     log = folder / "log.txt"
     shown.started(index)
     spec = _cell_spec(study, store.folder, cluster, strategy, seed)
-    code = launch_cell(spec, folder, log, lambda progress: shown.progress(index, progress))
+    try:
+        code = launch_cell(spec, folder, log, lambda progress: shown.progress(index, progress))
+    finally:
+        # Here, not in the cell's process, so that nothing is left of one that was killed.
+        open_storage(spec.storage).child(spec.name).delete()
     outcome = verify_cell(folder)
     if isinstance(outcome, str):
         outcome = f"its process ended with exit code {code}; see {log}"

@@ -14,7 +14,7 @@ from harness.contract.files import write_atomically
 from harness.contract.records import CellRecord, StudyRecord
 from reports.store import STUDY_FILE, cell_folder, read_study, verify_cell
 
-LOCK_FILE, EARLIER = ".lock", "earlier"
+LOCK_FILE, LOG_FILE, EARLIER = ".lock", "run.log", "earlier"
 
 CHANGING = frozenset({"created_at", "command", "git_commit", "git_dirty", "machine"})
 """Fields of a study record that may differ between a run and its resumption."""

@@ -16,7 +16,6 @@ import ray
 from benchmarks.registry import BENCHMARKS, make_benchmark
 from ray import tune
 from ray.tune.search.basic_variant import BasicVariantGenerator
-from strategies.registry import STRATEGIES
 
 from harness.clock import Clock
 from harness.cluster.messages import EpochError
@@ -33,6 +32,8 @@ from harness.tuning.scheduler import RecordingScheduler
 from harness.tuning.scores import Scoreboard
 from harness.tuning.searcher import ToldSearcher, told_searcher
 from harness.tuning.stopper import CellStopper
+from strategies.check import build_plan
+from strategies.registry import STRATEGIES
 
 Report = Callable[[CellProgress], None]
 
@@ -62,20 +63,10 @@ def run_cell(spec: CellSpec, folder: Path, report: Report, clock: Clock) -> Cell
     report(CellProgress(phase="starting"))
     seed_globals(spec.seed)
     parts = _make_parts(spec, folder, clock)
-    storage = open_storage(spec.storage).child(spec.name)
-    try:
-        setup_seconds, account = _tune(spec, parts, storage, report, clock, started)
-    finally:
-        storage.delete()
+    setup_seconds, account = _tune(spec, parts, report, clock, started)
     parts.recorder.finish(account.ended_s)
-    return _record(
-        spec,
-        parts,
-        folder,
-        account,
-        setup_seconds=setup_seconds,
-        wall_seconds=clock.now() - started,
-    )
+    wall_seconds = clock.now() - started
+    return _record(spec, parts, folder, account, setup_seconds, wall_seconds)
 
 
 def seed_globals(seed: int) -> None:
@@ -101,7 +92,7 @@ def _make_parts(spec: CellSpec, folder: Path, clock: Clock) -> _Parts:
     strategy = STRATEGIES.get(spec.strategy)
     benchmark = make_benchmark(spec.study.benchmark, spec.study.benchmark_options)
     problem = make_problem(benchmark, spec.devices.slots, spec.budget_epochs, spec.seed)
-    plan = strategy.build(problem)
+    plan = build_plan(strategy, problem, benchmark.gives_checkpoints)
     scores = Scoreboard(benchmark.mode)
     scheduler = RecordingScheduler(
         plan.scheduler,
@@ -128,9 +119,10 @@ def _make_parts(spec: CellSpec, folder: Path, clock: Clock) -> _Parts:
 
 
 def _tune(
-    spec: CellSpec, parts: _Parts, storage: Storage, report: Report, clock: Clock, started: float
+    spec: CellSpec, parts: _Parts, report: Report, clock: Clock, started: float
 ) -> tuple[float, PoolAccount]:
     """Start the pool and Tune side by side; returns the setup's seconds and the account."""
+    storage = open_storage(spec.storage).child(spec.name)
     pool = _make_pool(spec, parts.benchmark, storage)
     opening = pool.start.remote(spec.budget_seconds)
     watch = _Watch(spec, parts.recorder, opening, report, clock, started)
@@ -236,7 +228,9 @@ def _tuner(spec: CellSpec, parts: _Parts, pool: Any, storage: Storage, watch: _W
     names: dict[str, str] = {}
 
     def name_of(trial: Any) -> str:
-        return names.setdefault(trial.trial_id, trial_name(next(numbers)))
+        if trial.trial_id not in names:
+            names[trial.trial_id] = trial_name(next(numbers))
+        return names[trial.trial_id]
 
     is_random = isinstance(plan.searcher, BasicVariantGenerator)
     return tune.Tuner(
@@ -268,7 +262,6 @@ def _record(
     parts: _Parts,
     folder: Path,
     account: PoolAccount,
-    *,
     setup_seconds: float,
     wall_seconds: float,
 ) -> CellRecord:
@@ -310,7 +303,7 @@ def _record(
         ],
         incumbent=recorder.incumbent,
         trials=dict(recorder.counts.ended),
-        events=len(events.splitlines()),
+        events=events.count(b"\n"),
         events_sha256=hashlib.sha256(events).hexdigest(),
     )
 

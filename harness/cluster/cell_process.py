@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import ray
 
@@ -23,8 +24,11 @@ from harness.contract.files import write_atomically
 
 def main(folder: Path, status_fd: int) -> None:
     spec = CellSpec.model_validate_json(sys.stdin.read())
-    packages = [harness, strategies, benchmarks, reports] if spec.ships_code else []
-    runtime_env = {"py_modules": packages} if packages else None
+    # Without it, Ray Train's State API client gives up where a machine runs two clusters, and a
+    # stopped group's devices stay taken.
+    runtime_env: dict[str, Any] = {"env_vars": {"RAY_ADDRESS": spec.ray_address}}
+    if spec.ships_code:
+        runtime_env["py_modules"] = [harness, strategies, benchmarks, reports]
     ray.init(address=spec.ray_address, runtime_env=runtime_env, namespace=spec.name)
     load_files(spec)
     with os.fdopen(status_fd, "w", buffering=1) as pipe:

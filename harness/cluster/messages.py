@@ -8,6 +8,7 @@ from typing import Any
 from harness.contract.benchmark import Config
 from harness.contract.records import Kind
 from harness.ledger import Charge
+from harness.tuning.results import Failure
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class EpochOutcome:
     spans: list[tuple[Kind, float]] = field(default_factory=list)
     state_ref: list[Any] = field(default_factory=list)
     error: str | None = None
-    error_log: str | None = None
+    error_log: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,4 +57,8 @@ class CellOverError(Exception):
 
 
 class EpochError(Exception):
-    """A session raised, or its worker group died; the message is the reason."""
+    """A session raised, or its worker group died or did not start."""
+
+    def __init__(self, reason: str, log: str = "", at_s: float = 0.0) -> None:
+        super().__init__(reason, log, at_s)
+        self.failure = Failure(reason, log or reason, at_s)

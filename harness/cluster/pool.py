@@ -23,9 +23,12 @@ from harness.cluster.messages import (
     EpochOutcome,
     EpochResult,
 )
-from harness.cluster.train_run import TrainRunSpec, run_worker_group
+from harness.cluster.train_run import TrainRunSpec, reason_of_death, run_worker_group
 from harness.contract.records import Kind
 from harness.ledger import Charge, SlotLedger
+
+START_TIMEOUT_S = 900.0
+"""How long worker groups may take to start (a cluster may have to add nodes first)."""
 
 ERROR_GRACE_S = 10.0
 """How long the other ranks may go on after one rank's error before the group is replaced."""
@@ -82,7 +85,7 @@ class WorkerPool:
         self._over = asyncio.Event()
         self._budget_s = float("inf")
         self._account: PoolAccount | None = None
-        self._tasks: set[asyncio.Future[str | None]] = set()
+        self._tasks: set[asyncio.Future[None]] = set()
         # The event loop's own executor has too few threads for many slots.
         self._threads = ThreadPoolExecutor(max_workers=4 * slots + 4)
 
@@ -95,7 +98,13 @@ class WorkerPool:
             self._launch(slot)
             self._free.put_nowait(slot.index)
         for slot in self._slots:
-            await slot.ready.wait()
+            try:
+                await asyncio.wait_for(slot.ready.wait(), START_TIMEOUT_S)
+            except TimeoutError:
+                raise EpochError(
+                    f"not ready {START_TIMEOUT_S:g} s after the start; is the cluster busy with "
+                    "something else?"
+                ) from None
             if slot.death is not None:
                 raise EpochError(slot.death)
         self._origin = self._clock.now()
@@ -164,7 +173,9 @@ class WorkerPool:
         started_s = self._now_s()
         slot.ledger.charge_until(started_s, slot.broken_by, "setup")
         if slot.death is not None:
-            raise EpochError(self._replace(slot, slot.death).error)
+            reason = slot.death
+            self._replace(slot, reason)
+            raise EpochError(reason, at_s=started_s)
         slot.in_flight = _InFlight(command.trial, started_s)
         slot.outcomes.clear()
         slot.outcome_came.clear()
@@ -266,10 +277,11 @@ class WorkerPool:
         )
         self._tasks.add(task)
 
-        def ended(task: asyncio.Future[str | None]) -> None:
+        def ended(task: asyncio.Future[None]) -> None:
             self._tasks.discard(task)
             if generation == slot.generation and not self._over.is_set():
-                slot.death = task.result() or "the worker group ended by itself"
+                error = task.exception()
+                slot.death = reason_of_death(error) if error else "the worker group ended by itself"
                 slot.outcome_came.set()
                 slot.ready.set()
 
@@ -280,8 +292,7 @@ class WorkerPool:
     ) -> EpochResult:
         first = outcomes[0]
         if first.error is not None:
-            log = _first_log(outcomes)
-            raise EpochError(first.error if log is None else f"{first.error}\n\n{log}")
+            raise EpochError(first.error, _first_log(outcomes), reported_s)
         assert slot.trial is not None
         return EpochResult(
             metrics=first.metrics,
@@ -313,8 +324,8 @@ def _mean_spans(outcomes: list[EpochOutcome]) -> list[tuple[Kind, float]]:
     ]
 
 
-def _first_log(outcomes: list[EpochOutcome]) -> str | None:
-    return next((outcome.error_log for outcome in outcomes if outcome.error_log), None)
+def _first_log(outcomes: list[EpochOutcome]) -> str:
+    return next((outcome.error_log for outcome in outcomes if outcome.error_log), "")
 
 
 def _straggler_reason(outcomes: dict[int, EpochOutcome], workers: int) -> str:

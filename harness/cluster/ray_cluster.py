@@ -40,8 +40,7 @@ def ray_cluster(address: str | None, log: Path) -> Iterator[RayCluster]:
         UsageError: no cluster there, or one whose State API does not answer.
     """
     _check_installed()
-    # Quiet and fast; both are read when Ray is imported.
-    os.environ.setdefault("RAY_DISABLE_IMPORT_WARNING", "1")
+    # Silences a warning about a future default that does not concern us; read on import.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
 
@@ -56,7 +55,7 @@ def ray_cluster(address: str | None, log: Path) -> Iterator[RayCluster]:
         first_line = str(error).strip().splitlines()[0]
         raise UsageError(f"no Ray cluster could be used {where}: {first_line}") from error
     try:
-        _check_state_api()
+        _check_state_api(context.address_info["address"])
         alive = [node for node in ray.nodes() if node["Alive"]]
         yield RayCluster(
             address=context.address_info["address"],
@@ -76,11 +75,11 @@ def _check_installed() -> None:
         raise UsageError(f"Ray is installed without its 'default' extra. {INSTALL_HINT}")
 
 
-def _check_state_api() -> None:
+def _check_state_api(address: str) -> None:
     from ray.util.state import list_nodes
 
     try:
-        list_nodes(timeout=STATE_API_TIMEOUT_S)
+        list_nodes(address=address, timeout=STATE_API_TIMEOUT_S)
     except Exception as error:  # every way in which it can be out of order means the same to us
         raise UsageError(f"the cluster's State API does not answer. {INSTALL_HINT}") from error
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+# Imported here and not where they are used: that is in several threads at once, and Ray Train's
+# modules import each other in a circle that only one thread may walk.
+import ray.train
+from ray.train import torch as ray_torch
+
 from harness.cluster.storage import Storage
+from harness.cluster.worker_loop import serve
 from harness.contract import Benchmark, Dataset, DeviceKind
 
 COLLECTIVE_TIMEOUT_S = 300
@@ -33,15 +39,8 @@ class TrainRunSpec:
         return "nccl" if whole_gpus else "gloo"
 
 
-def run_worker_group(
-    spec: TrainRunSpec, name: str, pool: Any, slot: int, generation: int
-) -> str | None:
-    """Run a worker group until it ends; blocks. Returns why it ended early, or ``None``."""
-    import ray.train
-    from ray.train import torch as ray_torch
-
-    from harness.cluster.worker_loop import serve
-
+def run_worker_group(spec: TrainRunSpec, name: str, pool: Any, slot: int, generation: int) -> None:
+    """Run a worker group until it ends; blocks. Raises what ended it early."""
     use_gpu = spec.device_kind == "GPU"
     trainer = ray_torch.TorchTrainer(
         serve,
@@ -68,14 +67,10 @@ def run_worker_group(
             failure_config=ray.train.FailureConfig(max_failures=0),
         ),
     )
-    try:
-        trainer.fit()
-    except Exception as error:
-        return _reason(error)
-    return None
+    trainer.fit()
 
 
-def _reason(error: Exception) -> str:
+def reason_of_death(error: BaseException) -> str:
     """One line for people out of Ray Train's nested error."""
     worker_failures = getattr(error, "worker_failures", None)
     if worker_failures:

@@ -14,16 +14,19 @@ from harness.cluster.messages import CellOverError, EpochCommand, EpochError
 from harness.contract import Config
 from harness.contract.records import Kind
 from harness.ledger import Charge
-from harness.tuning.results import CUT, EXTRA
+from harness.tuning.results import CUT, EXTRA, FAILED, Failure
 
 STATE_FILE, ORIGIN_FILE = "state.pt", "origin.json"
+
+MAX_RETRIES = 1
 
 
 class TrialActor(tune.Trainable):
     """With ``reuse_actors=True`` one of these serves trial after trial on the same group."""
 
     _must_start: bool
-    _state_ref: list[Any]
+    _state: bytes
+    _failures: int
     _parent: dict[str, int] | None
 
     def setup(self, config: Config, *, pool: Any, training_seed: int, metric: str) -> None:
@@ -39,52 +42,30 @@ class TrialActor(tune.Trainable):
         return True
 
     def step(self) -> dict[str, Any]:
-        overhead, self._overhead = self._overhead, []
-        command = EpochCommand(
-            trial=self._trial_number,
-            config=self._trial_config,
-            seed=self._training_seed,
-            start=self._must_start,
-            state_ref=self._state_ref if self._must_start else [],
-            overhead=overhead,
-        )
-        try:
-            result = ray.get(self._pool.train.remote(self._slot, command))
-        except ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, CellOverError):
+        failures: list[Failure] = []
+        while True:
+            try:
+                return self._train(failures)
+            except CellOverError:
                 return {"done": True, CUT: True, self._metric: float("nan")}
-            self._must_start = True
-            if isinstance(error.cause, EpochError):
-                raise RuntimeError(str(error.cause)) from None
-            raise
-        parent = self._parent if self._must_start else None
-        self._must_start = False
-        self._state_ref = result.state_ref
-        metrics = dict(result.metrics)
-        if self._metric not in metrics:
-            raise RuntimeError(
-                f"the benchmark reported no {self._metric!r}; it reported "
-                f"{', '.join(sorted(metrics)) or 'nothing'}"
-            )
-        return {
-            self._metric: metrics.pop(self._metric),
-            EXTRA: {
-                "metrics": metrics,
-                "spans": result.spans,
-                "slot": result.slot,
-                "started_s": result.started_s,
-                "reported_s": result.reported_s,
-                "trial_seconds": result.trial_seconds,
-                "state_ref": result.state_ref,
-                "parent": parent,
-            },
-        }
+            except EpochError as error:
+                # Handled here, because Tune would start a new actor each time: seconds of idle
+                # devices, where a failed epoch leaves the worker group in working order.
+                failures.append(error.failure)
+                self._failures += 1
+                self._must_start = True
+            if self._failures > MAX_RETRIES:
+                return {"done": True, FAILED: True, self._metric: float("nan"), EXTRA: failures}
 
     def save_checkpoint(self, checkpoint_dir: str) -> None:
         started = self._clock.now()
         folder = Path(checkpoint_dir)
-        (folder / STATE_FILE).write_bytes(ray.get(self._state_ref[0]))
-        origin = {"trial": self._trial_number, "epoch": self.iteration}
+        (folder / STATE_FILE).write_bytes(self._state)
+        origin = {
+            "trial": self._trial_number,
+            "epoch": self.iteration,
+            "failures": self._failures,
+        }
         (folder / ORIGIN_FILE).write_text(json.dumps(origin))
         if self._last_result:
             # Tune keeps a checkpoint's last result: it must not keep the state's bytes alive.
@@ -94,9 +75,12 @@ class TrialActor(tune.Trainable):
     def load_checkpoint(self, checkpoint: str) -> None:
         started = self._clock.now()
         folder = Path(checkpoint)
-        self._state_ref = [ray.put((folder / STATE_FILE).read_bytes())]
+        self._state = (folder / STATE_FILE).read_bytes()
         origin = json.loads((folder / ORIGIN_FILE).read_text())
-        self._parent = origin if origin["trial"] != self._trial_number else None
+        if origin["trial"] == self._trial_number:
+            self._failures = origin["failures"]
+        else:
+            self._parent = {"trial": origin["trial"], "epoch": origin["epoch"]}
         self._note("restore", started)
 
     def cleanup(self) -> None:
@@ -109,8 +93,51 @@ class TrialActor(tune.Trainable):
         self._trial_config = dict(config)
         self._trial_number = trial_number(self.trial_name)
         self._must_start = True
-        self._state_ref = []
+        self._state = b""
         self._parent = None
+        self._failures = 0
+
+    def _train(self, failures: list[Failure]) -> dict[str, Any]:
+        """Have the group train one epoch; ``failures`` are this epoch's attempts before."""
+        overhead, self._overhead = self._overhead, []
+        command = EpochCommand(
+            trial=self._trial_number,
+            config=self._trial_config,
+            seed=self._training_seed,
+            start=self._must_start,
+            state_ref=[ray.put(self._state)] if self._must_start and self._state else [],
+            overhead=overhead,
+        )
+        try:
+            result = ray.get(self._pool.train.remote(self._slot, command))
+        except ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, CellOverError | EpochError):
+                raise error.cause from None
+            raise
+        metrics = dict(result.metrics)
+        if self._metric not in metrics:
+            reported = ", ".join(sorted(metrics)) or "nothing"
+            reason = f"the benchmark reported no {self._metric!r}; it reported {reported}"
+            raise EpochError(reason, at_s=result.reported_s)
+        if result.state_ref:
+            # Kept here, because the workers that own it may die with the next epoch.
+            self._state = ray.get(result.state_ref[0])
+        parent, self._parent = self._parent, None
+        self._must_start = False
+        return {
+            self._metric: metrics.pop(self._metric),
+            EXTRA: {
+                "metrics": metrics,
+                "spans": result.spans,
+                "slot": result.slot,
+                "started_s": result.started_s,
+                "reported_s": result.reported_s,
+                "trial_seconds": result.trial_seconds,
+                "state_ref": result.state_ref,
+                "parent": parent,
+                "failures": failures,
+            },
+        }
 
     def _note(self, kind: Kind, started: float) -> None:
         self._overhead.append(Charge(self._trial_number, kind, self._clock.now() - started))

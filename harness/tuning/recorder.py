@@ -18,13 +18,11 @@ from typing import Any, TextIO
 import ray
 from ray import tune
 from ray.tune.experiment import Trial
-from ray.tune.result import SHOULD_CHECKPOINT
 
 from harness.contract import Benchmark
 from harness.contract.files import write_atomically
 from harness.contract.records import (
     ConfigValue,
-    EventLine,
     Incumbent,
     Kind,
     Parent,
@@ -33,8 +31,8 @@ from harness.contract.records import (
     TrialEnd,
     TrialStatus,
 )
-from harness.tuning.results import CUT, EXTRA
-from harness.tuning.scheduler import RecordingScheduler
+from harness.tuning.results import CUT, EXTRA, FAILED, Failure
+from harness.tuning.scheduler import Noted, RecordingScheduler
 from harness.tuning.searcher import ToldSearcher
 
 INCUMBENT_STATE, INCUMBENT_RECORD = "state.pt", "incumbent.json"
@@ -51,6 +49,7 @@ class _Progress:
     attempt: int = 0
     epoch: int = 0
     last_decision: str | None = None
+    failure: Failure | None = None
     status: TrialStatus | None = None
 
 
@@ -106,6 +105,11 @@ class Recorder(tune.Callback):
         self.stop_reason: str | None = None
         self.warnings: list[str] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Tune pickles its callbacks for ``Tuner.restore``; a cell is never restored, but run again
+        from its start, and open files do not pickle."""
+        return {}
+
     # Tune's hooks -------------------------------------------------------------------------------
 
     def on_trial_start(
@@ -128,9 +132,13 @@ class Recorder(tune.Callback):
             return
         extra = result.pop(EXTRA)
         progress = self._trials[trial.trial_id]
+        if FAILED in result:
+            *retried, progress.failure = extra
+            self._write_retries(trial.trial_id, progress, retried)
+            return
+        self._write_retries(trial.trial_id, progress, extra["failures"])
         noted = self._scheduler.noted.pop(trial.trial_id)
-        report = self._report(progress, trial.trial_id, result, extra, noted.decision)
-        report = report.model_copy(update={"is_incumbent": noted.is_best})
+        report = self._report(progress, trial.trial_id, result, extra, noted)
         if noted.is_best:
             self._keep_incumbent(report, extra["state_ref"])
         self._write(report)
@@ -138,17 +146,15 @@ class Recorder(tune.Callback):
         progress.last_decision = noted.decision
         self.epochs += 1
         self.last_report_s = report.reported_s
-        # A retry starts from here. Saving only where training goes on (Tune's own frequency also
-        # saves trials that end) keeps the gap between two trials short; pauses save by themselves.
-        goes_on = noted.decision == "continue" and not trial.is_saving
-        if goes_on and self._benchmark.gives_checkpoints:
-            result[SHOULD_CHECKPOINT] = True
 
     def on_trial_complete(
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
     ) -> None:
         progress = self._trials.get(trial.trial_id)
         if progress is None or progress.status is not None:
+            return
+        if progress.failure is not None:
+            self._fail(trial.trial_id, progress, progress.failure)
             return
         status = _ENDS.get(progress.last_decision or "", "cut")
         self._end(trial.trial_id, progress, status, self.last_report_s)
@@ -157,21 +163,16 @@ class Recorder(tune.Callback):
     def on_trial_recover(
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
     ) -> None:
-        progress = self._trials[trial.trial_id]
-        reason, log = failure_of(trial)
-        print(f"trial {progress.number} failed and is tried again: {log}", file=sys.stderr)
-        self._end(trial.trial_id, progress, "failed", self.last_report_s, reason, retried=True)
-        progress.attempt += 1
+        """Not a failed epoch (that is a result), but the death of the trial's Tune actor."""
+        failure = Failure("the trial's Tune actor died", str(trial.get_error()), self.last_report_s)
+        self._write_retries(trial.trial_id, self._trials[trial.trial_id], [failure])
 
     def on_trial_error(
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
     ) -> None:
         self.on_trial_start(iteration, trials, trial)
-        progress = self._trials[trial.trial_id]
-        reason, log = failure_of(trial)
-        print(f"trial {progress.number} failed: {log}", file=sys.stderr)
-        self._end(trial.trial_id, progress, "failed", self.last_report_s, reason)
-        self._count_failure(reason)
+        failure = Failure("the trial's Tune actor died", str(trial.get_error()), self.last_report_s)
+        self._fail(trial.trial_id, self._trials[trial.trial_id], failure)
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         self.counts.running = sum(trial.status == Trial.RUNNING for trial in trials)
@@ -203,14 +204,12 @@ class Recorder(tune.Callback):
         tune_id: str,
         result: dict[str, Any],
         extra: dict[str, Any],
-        decision: Any,
+        noted: Noted,
     ) -> Report:
         benchmark, metrics = self._benchmark, extra["metrics"]
         epoch = result["training_iteration"]
         scale = self._devices_per_slot
-        device_seconds: dict[Kind, float] = {
-            k: s * scale for k, s in extra["trial_seconds"].items()
-        }
+        trial_seconds: dict[Kind, float] = extra["trial_seconds"]
         return Report(
             trial=progress.number,
             tune_id=tune_id,
@@ -226,12 +225,26 @@ class Recorder(tune.Callback):
             started_s=extra["started_s"],
             reported_s=extra["reported_s"],
             spans=[Span(kind=kind, seconds=seconds) for kind, seconds in extra["spans"]],
-            trial_device_seconds=device_seconds,
+            trial_device_seconds={k: s * scale for k, s in trial_seconds.items()},
             held_device_seconds=extra["reported_s"] * scale * self._slots,
-            decision=decision,
+            decision=noted.decision,
             rung=epoch if epoch in self._rungs else None,
             parent=None if extra["parent"] is None else Parent(**extra["parent"]),
+            is_incumbent=noted.is_best,
         )
+
+    def _write_retries(self, tune_id: str, progress: _Progress, failures: list[Failure]) -> None:
+        for failure in failures:
+            print(
+                f"trial {progress.number} failed and is tried again: {failure.log}", file=sys.stderr
+            )
+            self._end(tune_id, progress, "failed", failure.at_s, failure.reason, retried=True)
+            progress.attempt += 1
+
+    def _fail(self, tune_id: str, progress: _Progress, failure: Failure) -> None:
+        print(f"trial {progress.number} failed: {failure.log}", file=sys.stderr)
+        self._end(tune_id, progress, "failed", failure.at_s, failure.reason)
+        self._count_failure(failure.reason)
 
     def _keep_incumbent(self, report: Report, state_ref: list[Any]) -> None:
         self.incumbent = Incumbent(
@@ -286,23 +299,13 @@ class Recorder(tune.Callback):
             self.stop_reason = f"the same failure {count} times in a row: {reason}"
 
     def _write(self, line: Report | TrialEnd) -> None:
-        self._events.write(EventLine.dump_json(line).decode() + "\n")
+        self._events.write(line.model_dump_json() + "\n")
         self._events.flush()
 
 
 def plain(config: dict[str, Any]) -> dict[str, ConfigValue]:
     """A configuration as JSON has it: numpy's scalars become Python's."""
     return {key: value.item() if hasattr(value, "item") else value for key, value in config.items()}
-
-
-def failure_of(trial: Trial) -> tuple[str, str]:
-    """Why a trial failed: one line, and the worker's whole traceback where there is one."""
-    error = trial.get_pickled_error() or trial.get_error()
-    cause = getattr(error, "cause", None) or error
-    if isinstance(error, ray.exceptions.RayActorError):
-        return "the trial's Tune actor died", str(error)
-    text = str(cause).strip() or type(cause).__name__
-    return text.splitlines()[0], text
 
 
 def _kind_of_failure(reason: str) -> str:

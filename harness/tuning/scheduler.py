@@ -11,7 +11,7 @@ from ray.tune.result import TRAINING_ITERATION
 from ray.tune.schedulers import TrialScheduler
 
 from harness.contract.records import Decision
-from harness.tuning.results import CUT, without_extras
+from harness.tuning.results import CUT, FAILED, without_extras
 from harness.tuning.scores import Scoreboard
 
 _DECISIONS: dict[str, Decision] = {
@@ -95,6 +95,9 @@ class RecordingScheduler(TrialScheduler):
         return action, _DECISIONS[action]
 
     def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
+        if FAILED in result:
+            self._scheduler.on_trial_error(tune_controller, trial)
+            return
         told = self._told(result) if self._metric in result else None
         if told is None:
             self._scheduler.on_trial_remove(tune_controller, trial)

@@ -14,6 +14,10 @@ class CellStopper(tune.Stopper):
     def __init__(self, is_over: Callable[[], bool]) -> None:
         self._is_over = is_over
 
+    def __getstate__(self) -> dict[str, Any]:
+        """As the recorder's: never restored."""
+        return {}
+
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         return False
 
