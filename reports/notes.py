@@ -51,7 +51,7 @@ def _what_can_be_claimed(found: Verdict) -> Iterable[str]:
     if found.seeds == 1:
         yield (
             "One seed cannot separate strategies: another seed may well order them differently. "
-            f"Run with --seeds {MIN_SEEDS_TO_CLAIM} or more before choosing by this."
+            f"Run at least {MIN_SEEDS_TO_CLAIM} seeds before choosing by this."
         )
     elif found.seeds < MIN_SEEDS_TO_CLAIM:
         yield (
@@ -80,14 +80,11 @@ def caveats(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
                 f"{name}, seed {seed} held {unit.text(record.held_device_seconds)} of "
                 f"{unit.number(record.budget_device_seconds)}: {record.reason}."
             )
-    failed, diverged = (
-        int(analysis.savings[status].sum()) if len(analysis.savings) else 0
-        for status in ("failed", "diverged")
-    )
-    if failed or diverged:
+    counts = {status: int(analysis.savings[status].sum()) for status in ("failed", "diverged")}
+    bad = [f"{units.counted(n, 'trial')} {status}" for status, n in counts.items() if n]
+    if bad:
         lines.append(
-            f"{units.counted(failed, 'trial')} failed and {diverged:,} diverged; the device time "
-            "is charged to the strategies that caused it."
+            f"{_listed(bad)}; the device time is charged to the strategies that caused it."
         )
     outside = analysis.focus.outside if analysis.focus else ()
     if outside:

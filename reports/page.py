@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from reports import units
@@ -48,6 +48,7 @@ def render_page(analysis: Analysis) -> str:
         "score": units.score,
         "percent": units.percent,
         "quantity": units.quantity,
+        "breakable": _breakable,
         "count": lambda number: f"{number:,}",
         "seconds": units.seconds,
         "setting": units.setting,
@@ -84,6 +85,11 @@ def render_page(analysis: Analysis) -> str:
         order=order,
         figures=_figures(analysis, unit, order),
     )
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may be broken after its underscores."""
+    return escape(name).replace("_", Markup("_<wbr>"))
 
 
 def _records(frame: object) -> list[dict[str, object]]:

@@ -64,7 +64,7 @@ def _config_column(values: Sequence[Any]) -> pa.Array:
         return pa.array(values, type=pa.bool_())
     if types == {int} and all(value is None or value in _INT64 for value in values):
         return pa.array(values, type=pa.int64())
-    if types and types <= {int, float}:
+    if types == {float} or types == {int, float}:
         return pa.array([None if v is None else float(v) for v in values], type=pa.float64())
     if types <= {str}:
         return pa.array(values, type=pa.string())

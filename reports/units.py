@@ -95,5 +95,5 @@ def setting(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower() if value is not None else "none"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return NOTHING if math.isnan(value) else f"{value:.4g}"
     return str(value)

@@ -56,8 +56,10 @@ def reports_frame(run: Run) -> pd.DataFrame:
     """One row per report; configuration columns are named ``config/…``."""
     rows = report_rows(run)
     config = list(dict.fromkeys(c for row in rows for c in row if c.startswith(CONFIG_PREFIX)))
-    columns = [*TEXT_COLUMNS, *INTEGER_COLUMNS, *FLOAT_COLUMNS, "is_incumbent", *config]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(FLOAT_COLUMNS, float))
+    columns = [*TEXT_COLUMNS, *INTEGER_COLUMNS, *FLOAT_COLUMNS, "is_incumbent"]
+    frame = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(FLOAT_COLUMNS, float))
+    # As objects, so that an integer stays one where another cell lacks the parameter.
+    return pd.concat([frame, pd.DataFrame(rows, columns=config, dtype=object)], axis=1)
 
 
 def trials_frame(run: Run) -> pd.DataFrame:

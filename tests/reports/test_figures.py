@@ -1,0 +1,121 @@
+"""Figures: contrast, reproducible and separate SVGs, nothing left behind in matplotlib."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import pytest
+from matplotlib.figure import Figure
+
+from reports.figures import draw_device_time, inline_svg
+from reports.figures.bars import Bar, Piece, draw_bars
+from reports.figures.style import (
+    COLOURS,
+    INK,
+    KIND_COLOURS,
+    NARROW,
+    PAPER,
+    RUNG_COLOURS,
+    WIDE,
+    figure_style,
+    strategy_styles,
+)
+
+PAGE_CSS = Path(__file__).parents[2] / "reports" / "page.css"
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, WCAG 2.2."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def page_colours() -> list[dict[str, str]]:
+    """The page's variables: light, then dark."""
+    blocks = re.findall(r":root \{(.*?)\}", PAGE_CSS.read_text(), flags=re.DOTALL)
+    return [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in blocks[:2]]
+
+
+@pytest.mark.parametrize("colour", sorted({*COLOURS, *KIND_COLOURS.values(), *RUNG_COLOURS}))
+def test_marks_stand_out_on_light_and_dark(colour: str) -> None:
+    assert all(contrast(colour, page["paper"]) >= 3 for page in page_colours())
+
+
+def test_texts_are_readable_on_light_and_dark() -> None:
+    for page in page_colours():
+        for ink in ("ink", "soft", "accent", "warn"):
+            assert contrast(page[ink], page["paper"]) >= 4.5
+        assert contrast(page["warn"], page["warn-wash"]) >= 4.5
+
+
+def test_a_strategy_looks_like_no_other() -> None:
+    styles = strategy_styles([f"s{i}" for i in range(56)])
+    assert len(set(styles.values())) == 56
+    assert styles["s3"] == strategy_styles(["x", "y", "z", "s3"])["s3"]
+
+
+def bars(name: str = "a") -> Figure:
+    pieces = [Piece("run", 0.4, COLOURS[0]), Piece("saved", 0.6, INK, alpha=0.1)]
+    return draw_bars([Bar(name, "note", pieces, mark=0.3)], "share", "mark", WIDE)
+
+
+def drawn(prefix: str, draw: Callable[[], Figure] = bars) -> str:
+    with figure_style():
+        return inline_svg(draw(), prefix, "A <title>", "what is to be seen")
+
+
+def test_an_svg_is_the_same_each_time_and_carries_no_foreign_rules() -> None:
+    svg = drawn("one")
+    assert svg == drawn("one")
+    assert "<style" not in svg
+    assert "<metadata" not in svg
+    assert INK not in svg
+    assert PAPER not in svg
+    assert "currentColor" in svg
+
+
+def test_ids_of_two_figures_do_not_meet() -> None:
+    ids = [set(re.findall(r'\bid="([^"]+)"', drawn(prefix))) for prefix in ("one", "two")]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    svg = drawn("one")
+    references = re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', svg)
+    assert {a or b for a, b in references} <= ids[0]
+
+
+def test_an_svg_is_named_and_its_texts_are_escaped() -> None:
+    svg = drawn("one", lambda: bars("<script>alert(1)</script> $x_1$ 图"))
+    root = ElementTree.fromstring(svg)
+    assert root.attrib["role"] == "img"
+    assert root.attrib["aria-labelledby"] == "one-title one-description"
+    texts = ["".join(element.itertext()) for element in root.iter()]
+    assert "A <title>" in texts
+    assert "<script>" not in svg
+    assert any("<script>alert(1)</script> $x_1$ 图" in text for text in texts)
+
+
+def test_matplotlib_is_left_as_it_was() -> None:
+    before = dict(mpl.rcParams)
+    drawn("one")
+    assert dict(mpl.rcParams) == before
+    assert "matplotlib.pyplot" not in vars(mpl) or not mpl.pyplot.get_fignums()
+
+
+def test_a_phone_gets_a_narrow_figure() -> None:
+    import pandas as pd
+
+    columns = ["setup", "train", "evaluate", "checkpoint", "restore", "idle", "held"]
+    frame = pd.DataFrame([[0, 8, 1, 0, 0, 1, 10]], columns=columns, index=["a"], dtype=float)
+    with figure_style():
+        figures = [draw_device_time(frame, ["a", "absent"], layout) for layout in (WIDE, NARROW)]
+    assert [figure.get_figwidth() for figure in figures] == [9.6, 3.6]
