@@ -2,10 +2,9 @@
 
 Source: Jaderberg et al. 2017, "Population Based Training of Neural Networks" (arXiv 1711.09846).
 
-Asynchronous, as in the paper. Ray's synchronous mode lets devices wait for the slowest member at
-every perturbation, and for ever for one that failed. The price: where a population has more members
-than there are slots, they take turns, and a member is ranked against scores that may be one
-perturbation interval older than its own.
+Synchronous: all members of a population are ranked at the same epoch, whatever the number of slots
+and the order in which they arrive (see :class:`strategies.generations.GenerationalPBT` for what
+goes wrong otherwise). The price: devices may wait for the slowest member at each perturbation.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def build(problem: Problem) -> Plan:
     settings = {
         **searcher_settings,
         "scheduler": "pbt",
-        "synchronous": False,
+        "synchronous": True,
         "population": population,
         "perturbation_interval_epochs": interval,
         "quantile_fraction": QUANTILE_FRACTION,
@@ -72,12 +71,17 @@ def build(problem: Problem) -> Plan:
 
 
 def population_size(problem: Problem) -> int:
-    """As many members as the budget can train to the cap, from 4 to 32, but one per slot at least.
+    """As many members as the budget can train to the cap, from 4 to 32; a multiple of the slots,
+    so that every slot has as many turns between two perturbations.
 
     One population then spends the whole budget: the more members, the fewer restarts from scratch.
     """
     affordable = math.floor(problem.budget_epochs / problem.max_epochs)
-    return max(problem.slots, min(max(affordable, MIN_POPULATION), MAX_POPULATION))
+    wanted = min(max(affordable, MIN_POPULATION), MAX_POPULATION)
+    fitting = wanted // problem.slots * problem.slots
+    if fitting >= MIN_POPULATION:
+        return fitting
+    return math.ceil(wanted / problem.slots) * problem.slots
 
 
 def perturbation_interval(max_epochs: int) -> int:
@@ -88,11 +92,10 @@ def perturbation_interval(max_epochs: int) -> int:
 def checkpoints_to_keep(interval: int) -> int:
     """How many checkpoints a member can write while an exploit may still need an older one.
 
-    A strong member's checkpoint at a perturbation may be copied until its next perturbation. Until
-    then it writes one more as it pauses, one per epoch, and at the next perturbation one for PBT
-    and one for its pause.
+    What a strong member has at a perturbation must outlive its next turn, in which it writes one
+    checkpoint per epoch, since the weak one's own turn may come later; and one more for a retry.
     """
-    return interval + 4
+    return interval + 2
 
 
 def mutable_domains(problem: Problem) -> tuple[dict[str, Any], dict[str, Callable[[Any], Any]]]:
