@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -37,6 +38,49 @@ def render_page(analysis: Analysis) -> str:
     run = analysis.run
     study = run.study
     unit = units.ComputeUnit.for_budget(study.devices.kind, study.budget_device_seconds)
+    order = list(analysis.standings["strategy"])
+    return (
+        _environment(unit)
+        .get_template("page.html.j2")
+        .render(
+            css=Markup(files("reports").joinpath("page.css").read_text(encoding="utf-8")),
+            study=study,
+            benchmark=study.benchmark,
+            unit=unit,
+            analysis=analysis,
+            styles=strategy_styles([strategy.name for strategy in study.strategies]),
+            better="Higher" if study.benchmark.mode == "max" else "Lower",
+            band=band_note(len(study.seeds)),
+            verdict=verdict_sentences(analysis),
+            caveats=caveats(analysis, unit),
+            notes=method_notes(analysis),
+            cells=[
+                (
+                    name,
+                    seed,
+                    analysis.summary.strategies[name][str(seed)],
+                    run.cells.get((name, seed)),
+                )
+                for name in order
+                for seed in study.seeds
+            ],
+            finals={(row["strategy"], row["seed"]): row for row in _records(analysis.finals)},
+            standings=_records(analysis.standings),
+            epochs={(row["strategy"], row["seed"]): row for row in _records(analysis.epochs)},
+            rungs=_records(analysis.rungs),
+            savings={row["strategy"]: row for row in _records(analysis.savings)},
+            ideal={row["strategy"]: row for row in _records(analysis.ideal)},
+            failures=_records(analysis.failures),
+            in_flight=_records(analysis.in_flight),
+            device_time=analysis.device_time_by_strategy.to_dict("index"),
+            order=order,
+            figures=_figures(analysis, unit, order),
+        )
+    )
+
+
+@cache
+def _environment(unit: units.ComputeUnit) -> Environment:
     environment = Environment(
         loader=PackageLoader("reports", "."),
         autoescape=True,
@@ -55,36 +99,7 @@ def render_page(analysis: Analysis) -> str:
         "compute": unit.number,
         "json": lambda value: json.dumps(value, indent=2, ensure_ascii=False, default=str),
     }
-    order = list(analysis.standings["strategy"])
-    return environment.get_template("page.html.j2").render(
-        css=Markup(files("reports").joinpath("page.css").read_text(encoding="utf-8")),
-        study=study,
-        benchmark=study.benchmark,
-        unit=unit,
-        analysis=analysis,
-        styles=strategy_styles([strategy.name for strategy in study.strategies]),
-        better="Higher" if study.benchmark.mode == "max" else "Lower",
-        band=band_note(len(study.seeds)),
-        verdict=verdict_sentences(analysis),
-        caveats=caveats(analysis, unit),
-        notes=method_notes(analysis),
-        cells=[
-            (name, seed, analysis.summary.strategies[name][str(seed)], run.cells.get((name, seed)))
-            for name in order
-            for seed in study.seeds
-        ],
-        finals={(row["strategy"], row["seed"]): row for row in _records(analysis.finals)},
-        standings=_records(analysis.standings),
-        epochs={(row["strategy"], row["seed"]): row for row in _records(analysis.epochs)},
-        rungs=_records(analysis.rungs),
-        savings={row["strategy"]: row for row in _records(analysis.savings)},
-        ideal={row["strategy"]: row for row in _records(analysis.ideal)},
-        failures=_records(analysis.failures),
-        in_flight=_records(analysis.in_flight),
-        device_time=analysis.device_time_by_strategy.to_dict("index"),
-        order=order,
-        figures=_figures(analysis, unit, order),
-    )
+    return environment
 
 
 def _breakable(name: str) -> Markup:
