@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from problems import make_problem
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
 from harness.contract import UsageError
 from strategies.asha import asha, comparing_epochs
+from tests.strategies.problems import make_problem
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from typing import Any
 
 import optuna
 import pytest
-from problems import make_problem
 from ray import tune
 
 from harness.contract import UsageError
 from strategies.registry import STRATEGIES
 from strategies.searchers import hyperopt_tpe, initial_points, optuna_tpe
 from strategies.testing import suggest
+from tests.strategies.problems import make_problem
 
 
 @pytest.mark.parametrize("name", STRATEGIES.names())
