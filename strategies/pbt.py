@@ -134,35 +134,28 @@ def clip_config(clips: Mapping[str, Callable[[Any], Any]], config: Config) -> Co
 
 
 def _mutation(name: str, domain: Any) -> tuple[Any, Callable[[Any], Any] | None]:
-    from ray.tune.search.sample import Categorical, Float, Integer, Quantized
+    from ray.tune.search.sample import Categorical, Float, Integer, LogUniform, Uniform
 
-    sampler = domain.get_sampler()
-    step = sampler.q if isinstance(sampler, Quantized) else None
     if isinstance(domain, Categorical) and not domain.is_grid():
         return list(domain.categories), None
-    if isinstance(domain, Integer):
-        # Ray's upper bound is exclusive, but for quantized domains, where it is inclusive.
-        high = domain.upper if step and step != 1 else domain.upper - 1
-        low, step = domain.lower, step or 1
-        values = [value for value in range(low, high + 1) if value % step == 0]
-        if len(values) <= MAX_LISTED_INTEGERS:
-            return values, None
-        return domain, partial(_clip_integer, values[0], values[-1], step)
-    if isinstance(domain, Float):
-        return domain, partial(_clip_float, domain.lower, domain.upper, step)
-    raise UsageError(
-        f"PBT cannot perturb parameter {name!r} of kind {type(domain).__name__}: "
-        "use tune.uniform, tune.loguniform, tune.randint, tune.choice and their like"
+    is_bounded = isinstance(domain, Float | Integer) and isinstance(
+        domain.get_sampler(), Uniform | LogUniform
     )
+    if not is_bounded:
+        raise UsageError(
+            f"PBT cannot perturb parameter {name!r}, a {type(domain).__name__}: it needs "
+            "tune.uniform, loguniform, randint, lograndint, or choice"
+        )
+    if isinstance(domain, Float):
+        return domain, partial(_clip, domain.lower, domain.upper)
+    low, high = domain.lower, domain.upper - 1  # Ray's upper bound is exclusive.
+    if high - low < MAX_LISTED_INTEGERS:
+        return list(range(low, high + 1)), None
+    return domain, partial(_clip, low, high)
 
 
-def _clip_integer(low: int, high: int, step: int, value: float) -> int:
-    return min(max(round(value / step) * step, low), high)
-
-
-def _clip_float(low: float, high: float, step: float | None, value: float) -> float:
-    snapped = value if step is None else round(value / step) * step
-    return min(max(snapped, low), high)
+def _clip(low: float, high: float, value: float) -> float:
+    return min(max(value, low), high)
 
 
 def _warnings(problem: Problem, population: int) -> tuple[str, ...]:

@@ -109,27 +109,28 @@ def _converted(
     space: Mapping[str, Any], convert: Callable[[dict[str, Any]], Any], library: str
 ) -> Any:
     """The space in a library's own terms; parameter by parameter, so that an error names one."""
+    from ray import tune
     from ray.tune.search.sample import Categorical, Domain
 
-    for name, domain in space.items():
-        if not isinstance(domain, Domain):
-            raise UsageError(
-                f"{library} cannot search parameter {name!r}: it is {domain!r}, "
-                "not a Ray Tune domain such as tune.uniform, tune.randint or tune.choice"
-            )
-        nested = isinstance(domain, Categorical) and any(
+    domains: dict[str, Domain] = {}
+    for name, given in space.items():
+        # Told of a constant, the libraries would leave it out of what they suggest.
+        is_constant = isinstance(given, bool | int | float | str | None)
+        domain = tune.choice([given]) if is_constant else given
+        is_nested = isinstance(domain, Categorical) and any(
             isinstance(choice, Domain | dict | list) for choice in domain.categories
         )
-        if nested:
+        if is_nested or not isinstance(domain, Domain):
             raise UsageError(
-                f"{library} cannot search parameter {name!r}: the choices of tune.choice "
-                "must be plain values here, not domains, dicts or lists"
+                f"{library} cannot search parameter {name!r}: it must be a Ray Tune domain such as "
+                "tune.uniform, tune.randint, or tune.choice of plain values"
             )
         try:
             convert({name: domain})
         except (ValueError, TypeError, NotImplementedError) as error:
             raise UsageError(f"{library} cannot search parameter {name!r}: {error}") from error
-    return convert(dict(space))
+        domains[name] = domain
+    return convert(domains)
 
 
 def _plain_defaults(

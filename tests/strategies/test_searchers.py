@@ -95,7 +95,7 @@ def test_optuna_is_quiet() -> None:
         tune.grid_search([1, 2]),
         tune.choice([tune.uniform(0, 1), 3]),
         tune.choice([[1, 2], [3]]),
-        0.1,
+        object(),
     ],
 )
 def test_what_a_model_cannot_search_is_refused_by_name(build: Any, domain: Any) -> None:
@@ -103,6 +103,14 @@ def test_what_a_model_cannot_search_is_refused_by_name(build: Any, domain: Any) 
     problem = replace(problem, space={**problem.space, "odd": domain})
     with pytest.raises(UsageError, match="cannot search parameter 'odd'"):
         build(problem)
+
+
+@pytest.mark.parametrize("name", STRATEGIES.names())
+def test_a_constant_of_the_space_is_in_every_suggestion(name: str) -> None:
+    problem = make_problem()
+    problem = replace(problem, space={**problem.space, "optimizer": "adam"})
+    for config in suggest(STRATEGIES.get(name).build(problem), problem, 6):
+        assert config["optimizer"] == "adam"
 
 
 def test_a_budget_spent_before_the_model_acts_is_warned_about() -> None:

@@ -1,0 +1,10 @@
+"""For the whole suite."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What starts a cluster comes last, so that a quick test's failure is seen at once."""
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is not None)
