@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.registry import BENCHMARKS, make_benchmark
+from benchmarks.registry import BENCHMARKS, make_benchmark, options_of
 from benchmarks.space import describe_space
 from rich.console import Console
 
@@ -152,7 +152,7 @@ def _study_record(study: _Study, space: dict[str, ParameterRecord], out: Path) -
         study=config.model_dump(mode="json", exclude={"out"}),
         benchmark=BenchmarkRecord(
             name=benchmark.name,
-            options=benchmark_options(benchmark),
+            options=options_of(benchmark),
             metric=benchmark.metric,
             mode=benchmark.mode,
             test_metric=benchmark.test_metric,
