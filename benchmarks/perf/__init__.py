@@ -1,0 +1,1 @@
+"""Scripts that measure the figures which the README quotes; no part of the harness."""
