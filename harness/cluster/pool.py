@@ -171,7 +171,8 @@ class WorkerPool:
         slot.trial = command.trial
         await self._unless_over(slot.ready.wait())
         started_s = self._now_s()
-        slot.ledger.charge_until(started_s, slot.broken_by, "setup")
+        kind: Kind = "idle" if slot.broken_by is None else "setup"
+        slot.ledger.charge_until(started_s, slot.broken_by, kind)
         if slot.death is not None:
             reason = slot.death
             self._replace(slot, reason)

@@ -1,0 +1,96 @@
+"""Real cells on one Ray cluster that the whole test session shares."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.registry import BENCHMARKS, make_benchmark
+from harness.cluster.launcher import launch_cell
+from harness.cluster.ray_cluster import RayCluster, ray_cluster
+from harness.cluster.spec import CellProgress, CellSpec
+from harness.contract.records import DevicesRecord
+from harness.study import StudyConfig
+from reports.run import Cell
+from reports.store import read_cell
+
+TOY_FILE = Path(__file__).with_name("toy_benchmark.py")
+
+
+@dataclass
+class RunCell:
+    """Runs one cell of the toy benchmark in a process of its own, as ``run`` does."""
+
+    cluster: RayCluster
+    root: Path
+    numbers: Iterator[int]
+
+    def __call__(
+        self,
+        strategy: str = "random/fifo",
+        *,
+        benchmark: str = "toy",
+        seconds: float = 8.0,
+        slots: int = 1,
+        seed: int = 0,
+        max_same_failures: int = 0,
+        storage: str | None = None,
+        on_progress: Callable[[CellProgress], None] = lambda progress: None,
+        **options: Any,
+    ) -> Cell:
+        folder = self.root / f"cell-{next(self.numbers)}"
+        folder.mkdir()
+        each = 1.0 / slots
+        devices = DevicesRecord(
+            kind="CPU", model="test", slots=slots, workers_per_trial=2, devices_per_worker=each
+        )
+        study = StudyConfig(
+            benchmark=benchmark,
+            benchmark_options={"folder": str(folder), **options},
+            benchmark_files=[TOY_FILE],
+            max_same_failures=max_same_failures,
+        )
+        spec = CellSpec(
+            strategy=strategy,
+            seed=seed,
+            study=study,
+            dataset_path=None,
+            dataset_source="generated",
+            dataset_sha256="",
+            devices=devices,
+            budget_device_seconds=seconds * devices.held,
+            budget_epochs=seconds / 0.1,
+            ray_address=self.cluster.address,
+            ships_code=False,
+            storage=storage or str(folder / "storage"),
+            name=folder.name,
+        )
+        log = folder / "log.txt"
+        code = launch_cell(spec, folder, log, on_progress)
+        assert code == 0, log.read_text()[-3000:]
+        return read_cell(folder)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    with ray_cluster(None, tmp_path_factory.mktemp("ray") / "run.log") as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def run_cell(cluster: RayCluster, tmp_path_factory: pytest.TempPathFactory) -> RunCell:
+    return RunCell(cluster, tmp_path_factory.mktemp("cells"), itertools.count())
+
+
+@pytest.fixture(scope="session")
+def toy_file() -> Path:
+    """The toy benchmarks, registered in this process too."""
+    if "toy" not in BENCHMARKS.entries():
+        BENCHMARKS.add_file(TOY_FILE)
+    assert make_benchmark("toy", {}).metric == "score"
+    return TOY_FILE

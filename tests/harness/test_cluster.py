@@ -1,0 +1,194 @@
+"""Real cells: Ray Tune, Ray Train worker groups, processes that fail and die."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from harness.contract.records import KINDS, Report, TrialEnd
+from reports.run import Cell
+from tests.harness.conftest import RunCell
+
+pytestmark = pytest.mark.cluster
+
+
+def held_by_kind(cell: Cell) -> dict[str, float]:
+    totals = dict.fromkeys(KINDS, 0.0)
+    for row in cell.record.ledger:
+        totals[row.kind] += row.device_seconds
+    return totals
+
+
+def assert_accounted(cell: Cell) -> None:
+    """What every cell promises, whatever happened in it."""
+    record = cell.record
+    assert sum(held_by_kind(cell).values()) == pytest.approx(record.held_device_seconds, rel=0.01)
+    assert record.held_device_seconds <= record.budget_device_seconds * (1 + 1e-9)
+    limit = record.budget_device_seconds / record.devices
+    assert all(report.reported_s <= limit for report in cell.reports), "counted after the cut"
+    by_trial: defaultdict[int, list[int]] = defaultdict(list)
+    for report in cell.reports:
+        by_trial[report.trial].append(report.epoch)
+    for trial, epochs in by_trial.items():
+        assert epochs == list(range(1, len(epochs) + 1)), f"trial {trial} skipped an epoch"
+    final = [end.trial for end in cell.ends if not end.retried]
+    assert sorted(final) == list(range(len(final))), "each trial ends once"
+    assert set(by_trial) <= set(final)
+    if record.incumbent is not None:
+        assert math.isfinite(record.incumbent.validation_score)
+
+
+def ends(cell: Cell, status: str, retried: bool = False) -> list[TrialEnd]:
+    return [end for end in cell.ends if (end.status, end.retried) == (status, retried)]
+
+
+def faults(cell: Cell) -> dict[object, set[str]]:
+    """How trials with each fault ended (those that were cut apart)."""
+    found: defaultdict[object, set[str]] = defaultdict(set)
+    for end in cell.ends:
+        if not end.retried and end.status != "cut":
+            found[end.config["fault"]].add(end.status)
+    return dict(found)
+
+
+def test_every_fault_in_one_cell(run_cell: RunCell) -> None:
+    cell = run_cell(
+        "optuna/fifo", faults="none,nan,inf,-inf,raise,no_metric", seconds=14, max_epochs=4
+    )
+    assert_accounted(cell)
+    assert cell.record.status == "completed"
+    assert faults(cell) == {
+        "none": {"finished"},
+        "nan": {"diverged"},
+        "inf": {"diverged"},
+        "-inf": {"diverged"},
+        "raise": {"failed"},
+        "no_metric": {"failed"},
+    }
+    reasons = {str(end.config["fault"]): end.reason for end in ends(cell, "failed")}
+    assert reasons["raise"] is not None and reasons["raise"].startswith("ValueError: x = ")
+    assert reasons["no_metric"] == "the benchmark reported no 'score'; it reported loss, test, train_loss"
+    # Each failure was tried again once, from the epoch before it, and cost what it cost.
+    retried = ends(cell, "failed", retried=True)
+    assert [end.trial for end in retried] == [end.trial for end in ends(cell, "failed")]
+    assert {end.epoch for end in retried} == {1}
+    for end in ends(cell, "failed"):
+        spent = sum(r.device_seconds for r in cell.record.ledger if r.trial == end.trial)
+        assert spent > 0.05 * 3 * 2
+    # Told the same way: as the worst finite score so far.
+    for end in ends(cell, "failed") + ends(cell, "diverged"):
+        earlier = [
+            r.validation_score
+            for r in cell.reports
+            if r.reported_s <= end.at_s and math.isfinite(r.validation_score)
+        ]
+        assert end.told_score == min(earlier)
+    assert cell.record.incumbent is not None
+    assert cell.record.incumbent.config["fault"] == "none" or cell.record.incumbent.epoch == 1
+
+
+def test_nan_is_no_incumbent_where_less_is_better(run_cell: RunCell) -> None:
+    cell = run_cell(
+        "random/asha", benchmark="toy_min", faults="none,nan,-inf", seconds=6, max_epochs=4
+    )
+    assert_accounted(cell)
+    finite = [r.validation_score for r in cell.reports if math.isfinite(r.validation_score)]
+    assert cell.record.incumbent is not None
+    assert cell.record.incumbent.validation_score == min(finite)
+    assert {r.decision for r in cell.reports if not math.isfinite(r.validation_score)} == {
+        "diverged"
+    }
+
+
+def test_the_same_failure_three_times_in_a_row_ends_the_cell(run_cell: RunCell) -> None:
+    cell = run_cell(faults="raise", seconds=60, max_same_failures=3)
+    assert_accounted(cell)
+    assert cell.record.status == "failed"
+    assert cell.record.reason.startswith("the same failure 3 times in a row: ValueError: x = ")
+    assert len(ends(cell, "failed")) == 3
+    assert cell.record.held_device_seconds < 30
+
+
+def test_a_cell_in_which_all_diverge_has_no_incumbent(run_cell: RunCell) -> None:
+    cell = run_cell("hyperopt/asha", faults="nan", seconds=3, epoch_seconds=0.2)
+    assert_accounted(cell)
+    # Epoch 1 is sound, so there is a score; without one there would be no valid result.
+    assert {end.status for end in cell.ends} <= {"diverged", "stopped", "cut"}
+
+
+def test_a_budget_into_which_no_epoch_fits(run_cell: RunCell) -> None:
+    cell = run_cell(seconds=0.5, epoch_seconds=5.0)
+    assert_accounted(cell)
+    assert (cell.record.status, cell.record.reason) == ("failed", "no epoch fitted into the budget")
+    assert held_by_kind(cell)["train"] > 0, "the partial spend is charged"
+    (in_flight,) = cell.record.in_flight
+    assert (in_flight.trial, in_flight.epoch) == (0, 1)
+
+
+def test_a_session_that_cannot_be_built(run_cell: RunCell) -> None:
+    cell = run_cell(faults="session", seconds=5)
+    assert cell.record.status == "failed"
+    assert "the worker groups did not start" in cell.record.reason
+    assert "no disk here" in cell.record.reason
+
+
+def test_a_dead_worker_is_replaced_and_its_trial_goes_on(run_cell: RunCell) -> None:
+    cell = run_cell(faults="die_once", seconds=45, max_epochs=4)
+    assert_accounted(cell)
+    (retried,) = ends(cell, "failed", retried=True)
+    assert retried.reason is not None and "died" in retried.reason
+    broken = [r for r in cell.reports if r.trial == retried.trial]
+    assert [(r.epoch, r.attempt) for r in broken] == [(1, 0), (2, 1), (3, 1), (4, 1)]
+    billed = {r.trial: r.device_seconds for r in cell.record.ledger if r.kind == "setup"}
+    assert set(billed) == {retried.trial}, "the restart is the trial's that broke the group"
+    assert billed[retried.trial] > 2
+
+
+def test_ranks_that_part_ways_cost_the_group(run_cell: RunCell) -> None:
+    cell = run_cell(faults="one_rank", seconds=25, max_same_failures=1)
+    assert_accounted(cell)
+    assert cell.record.reason.endswith("RuntimeError: rank 1 alone is in trouble")
+
+
+def test_pbt_exploits_and_goes_on_from_the_checkpoints_epoch(run_cell: RunCell) -> None:
+    cell = run_cell("pbt", seconds=25, max_epochs=8)
+    assert_accounted(cell)
+    inherited = [report for report in cell.reports if report.parent is not None]
+    assert inherited, "no exploit in a cell that had time for many"
+    by_trial: dict[tuple[int, int], Report] = {(r.trial, r.epoch): r for r in cell.reports}
+    for report in inherited:
+        assert report.parent is not None
+        assert by_trial[report.parent.trial, report.parent.epoch]
+        assert 0.0 <= float(report.config["x"]) <= 1.0  # type: ignore[arg-type]
+    exploited = {r.trial for r in cell.reports if r.decision == "exploit"}
+    assert {report.trial for report in inherited} <= exploited
+    assert max(end.trial for end in cell.ends) >= 4, "a fresh population when one finishes early"
+
+
+def test_two_slots_train_two_trials_at_once(run_cell: RunCell) -> None:
+    seen: list[int] = []
+    cell = run_cell(
+        "random/asha", slots=2, seconds=10, on_progress=lambda p: seen.append(p.running)
+    )
+    assert_accounted(cell)
+    assert {report.slot for report in cell.reports} == {0, 1}
+    assert max(seen) == 2
+    spans = sorted((r.started_s, r.reported_s, r.slot) for r in cell.reports)
+    assert any(a[1] > b[0] for a, b in zip(spans, spans[1:], strict=False)), "never at once"
+
+
+def test_the_incumbents_checkpoint_is_the_incumbents(run_cell: RunCell) -> None:
+    import torch
+
+    cell = run_cell("random/asha", seconds=5)
+    folder = max(run_cell.root.iterdir(), key=lambda path: path.stat().st_mtime) / "incumbent"
+    record = json.loads((folder / "incumbent.json").read_text())
+    state = torch.load(folder / "state.pt", weights_only=True)
+    assert cell.record.incumbent is not None
+    assert record["validation_score"] == cell.record.incumbent.validation_score
+    assert state["epoch"] == cell.record.incumbent.epoch
+    assert state["lineage"] == [cell.record.incumbent.config["x"]]
