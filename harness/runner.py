@@ -7,10 +7,10 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.registry import BENCHMARKS, make_benchmark, options_of
-from benchmarks.space import describe_space
 from rich.console import Console
 
+from benchmarks.registry import BENCHMARKS, make_benchmark, options_of
+from benchmarks.space import describe_space
 from harness.clock import Clock, MonotonicClock, utc_timestamp
 from harness.cluster.launcher import launch_cell
 from harness.cluster.ray_cluster import RayCluster, ray_cluster

@@ -21,12 +21,17 @@ from harness.cluster.cell import load_files, run_cell
 from harness.cluster.spec import CellProgress, CellSpec
 from harness.contract.files import write_atomically
 
+TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
+"""How soon Ray Train notices that a worker died (its default is 2 s)."""
+
 
 def main(folder: Path, status_fd: int) -> None:
+    clock = MonotonicClock()
+    started = clock.now()
     spec = CellSpec.model_validate_json(sys.stdin.read())
     # Without it, Ray Train's State API client gives up where a machine runs two clusters, and a
     # stopped group's devices stay taken.
-    runtime_env: dict[str, Any] = {"env_vars": {"RAY_ADDRESS": spec.ray_address}}
+    runtime_env: dict[str, Any] = {"env_vars": {"RAY_ADDRESS": spec.ray_address} | TRAIN_SETTINGS}
     if spec.ships_code:
         runtime_env["py_modules"] = [harness, strategies, benchmarks, reports]
     ray.init(address=spec.ray_address, runtime_env=runtime_env, namespace=spec.name)
@@ -36,7 +41,7 @@ def main(folder: Path, status_fd: int) -> None:
         def report(progress: CellProgress) -> None:
             pipe.write(progress.model_dump_json() + "\n")
 
-        record = run_cell(spec, folder, report, MonotonicClock())
+        record = run_cell(spec, folder, report, clock, started)
     write_atomically(folder / "cell.json", record.model_dump_json(indent=2) + "\n")
     ray.shutdown()
 

@@ -23,7 +23,10 @@ from harness.cluster.messages import (
     EpochOutcome,
     EpochResult,
 )
-from harness.cluster.train_run import TrainRunSpec, reason_of_death, run_worker_group
+from harness.cluster.spec import CellSpec
+from harness.cluster.storage import Storage
+from harness.cluster.train_spec import TrainRunSpec
+from harness.contract import Benchmark
 from harness.contract.records import Kind
 from harness.ledger import Charge, SlotLedger
 
@@ -75,6 +78,13 @@ class WorkerPool:
     """See the module. Every public method is called remotely."""
 
     def __init__(self, slots: int, spec: TrainRunSpec) -> None:
+        # Here, for two reasons: it takes seconds, which the cell's process need not spend too; and
+        # Ray Train's modules import each other in a circle that only one thread may walk, while
+        # the groups are run from several.
+        from harness.cluster import train_run
+
+        self._run_worker_group = train_run.run_worker_group
+        self._reason_of_death = train_run.reason_of_death
         self._spec = spec
         self._slots = [_Slot(index) for index in range(slots)]
         self._free = asyncio.Queue[int]()
@@ -274,7 +284,13 @@ class WorkerPool:
         name = f"slot-{slot.index}-{slot.generation}-{uuid.uuid4().hex[:8]}"
         generation = slot.generation
         task = asyncio.get_running_loop().run_in_executor(
-            self._threads, run_worker_group, self._spec, name, pool, slot.index, slot.generation
+            self._threads,
+            self._run_worker_group,
+            self._spec,
+            name,
+            pool,
+            slot.index,
+            slot.generation,
         )
         self._tasks.add(task)
 
@@ -282,7 +298,9 @@ class WorkerPool:
             self._tasks.discard(task)
             if generation == slot.generation and not self._over.is_set():
                 error = task.exception()
-                slot.death = reason_of_death(error) if error else "the worker group ended by itself"
+                slot.death = (
+                    self._reason_of_death(error) if error else "the worker group ended by itself"
+                )
                 slot.outcome_came.set()
                 slot.ready.set()
 
@@ -335,3 +353,24 @@ def _straggler_reason(outcomes: dict[int, EpochOutcome], workers: int) -> str:
         return errors[0]
     silent = sorted(set(range(workers)) - set(outcomes))
     return f"worker {silent} of {workers} did not report although rank {sorted(outcomes)} had"
+
+
+def start_pool(spec: CellSpec, benchmark: Benchmark, storage: Storage) -> tuple[Any, Any]:
+    """Create a cell's pool and let it start its groups; returns the actor and the start's future.
+
+    It lives on this process's node, so that both read the same clock.
+    """
+    train_spec = TrainRunSpec(
+        benchmark=benchmark,
+        dataset=spec.dataset,
+        data_seed=spec.study.data_seed,
+        workers=spec.devices.workers_per_trial,
+        device_kind=spec.devices.kind,
+        devices_per_worker=spec.devices.devices_per_worker,
+        storage=storage.child("train"),
+    )
+    calls = spec.devices.slots * (spec.devices.workers_per_trial + 4) + 100
+    here = {f"node:{ray.util.get_node_ip_address()}": 0.001}
+    actor = ray.remote(num_cpus=0, max_concurrency=calls, resources=here)(WorkerPool)
+    pool = actor.remote(spec.devices.slots, train_spec)
+    return pool, pool.start.remote(spec.budget_seconds)

@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-# Imported here and not where they are used: that is in several threads at once, and Ray Train's
-# modules import each other in a circle that only one thread may walk.
 import ray.train
 from ray.train import torch as ray_torch
 
-from harness.cluster.storage import Storage
+from harness.cluster.train_spec import TrainRunSpec
 from harness.cluster.worker_loop import serve
-from harness.contract import Benchmark, Dataset, DeviceKind
 
 COLLECTIVE_TIMEOUT_S = 300
-
-
-@dataclass(frozen=True)
-class TrainRunSpec:
-    """What every worker group of a cell has in common.
-
-    ``storage``: a place that every node reaches; Ray Train only leaves marker files there.
-    """
-
-    benchmark: Benchmark
-    dataset: Dataset
-    data_seed: int
-    workers: int
-    device_kind: DeviceKind
-    devices_per_worker: float
-    storage: Storage
-
-    @property
-    def backend(self) -> str:
-        """nccl needs whole GPUs: two ranks on one GPU are refused inside nccl."""
-        whole_gpus = self.device_kind == "GPU" and self.devices_per_worker >= 1
-        return "nccl" if whole_gpus else "gloo"
 
 
 def run_worker_group(spec: TrainRunSpec, name: str, pool: Any, slot: int, generation: int) -> None:
