@@ -12,9 +12,9 @@ from harness.study import StudyConfig
 DEFAULT_MAX_SLOTS = 8
 """More slots by themselves would make a short default budget end before a trial is trained."""
 
-DEFAULT_CELL_SECONDS: dict[DeviceKind, float] = {"CPU": 66.0, "GPU": 300.0}
-"""How long the default budget lasts. On 2 cores six cells, each with about 20 s of unbilled set-up,
-then take less than ten minutes."""
+DEFAULT_CELL_SECONDS: dict[DeviceKind, float] = {"CPU": 54.0, "GPU": 300.0}
+"""How long the default budget lasts. On 2 cores six cells, each with about 37 s of unbilled start and
+end, then take less than ten minutes."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class _Board:
     def left_s(self) -> float:
         """Wall-clock seconds that the rest of the study will take, judged by the cells so far."""
         seconds = self.cell_seconds
-        typical = sum(seconds) / len(seconds) if seconds else self._budget_s() + 20.0
+        typical = sum(seconds) / len(seconds) if seconds else self._budget_s() + 37.0
         left = sum(typical for row in self.rows if row.state == "waiting")
         for row in self.rows:
             if row.started is not None and row.state in ("starting", "running", "closing"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import uuid
 from dataclasses import dataclass
@@ -33,10 +34,10 @@ from harness.store import LOG_FILE, RunStore
 from harness.study import StudyConfig
 from reports.build import build_report
 from reports.store import cell_slug, verify_cell
-from strategies.check import build_plan
+from strategies.check import build_plan, misfit
 from strategies.registry import STRATEGIES, resolve
 
-CELL_OVERHEAD_S = 20.0
+CELL_OVERHEAD_S = 37.0
 """About what a cell takes besides its budget on a laptop: process and worker-group start, end."""
 
 
@@ -76,9 +77,10 @@ def run_study(config: StudyConfig, console: Console) -> int:
     for path in config.benchmark_files:
         BENCHMARKS.add_file(path)
     strategies, left_out = resolve(config.strategies)
-    for name, reason in left_out.items():
-        console.print(f"left out: {name}: {reason}", style="yellow", markup=False)
     benchmark = make_benchmark(config.benchmark, config.benchmark_options)
+    strategies, misfits = _fitting(config, strategies, benchmark)
+    for name, reason in {**left_out, **misfits}.items():
+        console.print(f"left out: {name}: {reason}", style="yellow", markup=False)
     space = describe_space(benchmark.space(), benchmark.mutable)
     out = config.out or Path("runs") / f"{config.benchmark}-{utc_timestamp().replace(':', '')[:17]}"
     store = RunStore(out)
@@ -98,12 +100,29 @@ def run_study(config: StudyConfig, console: Console) -> int:
             except KeyboardInterrupt:
                 _say_how_to_go_on(console, record, store)
                 raise
+            finally:
+                with contextlib.suppress(OSError):
+                    _default_storage(out).rmdir()
     report = build_report(out)
     failed = {cell: reason for cell, reason in outcomes.items() if reason is not None}
     for (strategy, seed), reason in failed.items():
         console.print(f"failed: {strategy}, seed {seed}: {reason}", style="red", markup=False)
     console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
     return 1 if failed else 0
+
+
+def _fitting(
+    config: StudyConfig, strategies: list[Strategy], benchmark: Benchmark
+) -> tuple[list[Strategy], dict[str, str]]:
+    """``all`` means those that can run on the benchmark; one that was named is refused later."""
+    problem = make_problem(benchmark, slots=1, budget_epochs=1.0, seed=0)
+    reasons = {
+        strategy.name: reason
+        for strategy in strategies
+        if strategy.name not in config.strategies
+        and (reason := misfit(strategy, problem, benchmark.gives_checkpoints))
+    }
+    return [strategy for strategy in strategies if strategy.name not in reasons], reasons
 
 
 def _decide(
@@ -257,9 +276,14 @@ def _run_cell(
     return None if outcome.status == "completed" else outcome.reason
 
 
+def _default_storage(out: Path) -> Path:
+    """Empty again whenever no cell is running."""
+    return out.resolve() / "storage"
+
+
 def _cell_spec(study: _Study, out: Path, cluster: RayCluster, strategy: str, seed: int) -> CellSpec:
     slug = cell_slug(strategy, seed)
-    storage = study.config.storage or str(out.resolve() / "storage")
+    storage = study.config.storage or str(_default_storage(out))
     return CellSpec(
         strategy=strategy,
         seed=seed,

@@ -8,14 +8,15 @@ from typing import Annotated
 
 import typer
 
-from reports.build import build_report
-
 
 def report(
     run: Annotated[Path, typer.Argument(help="The run folder, e.g. runs/NAME.", metavar="RUN")],
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Rebuild results.parquet, summary.json and report.html from a run folder alone."""
+    # Late: pandas, scipy and seaborn take seconds that the other commands need not wait.
+    from reports.build import build_report
+
     page = build_report(run)
     typer.echo(page)
     if open_:

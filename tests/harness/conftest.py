@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.registry import BENCHMARKS, make_benchmark
 from harness.cluster.launcher import launch_cell
 from harness.cluster.ray_cluster import RayCluster, ray_cluster
 from harness.cluster.spec import CellProgress, CellSpec
@@ -29,6 +28,7 @@ class RunCell:
     cluster: RayCluster
     root: Path
     numbers: Iterator[int]
+    last_folder: Path = Path()
 
     def __call__(
         self,
@@ -45,6 +45,7 @@ class RunCell:
     ) -> Cell:
         folder = self.root / f"cell-{next(self.numbers)}"
         folder.mkdir()
+        self.last_folder = folder
         each = 1.0 / slots
         devices = DevicesRecord(
             kind="CPU", model="test", slots=slots, workers_per_trial=2, devices_per_worker=each
@@ -85,12 +86,3 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
 @pytest.fixture(scope="session")
 def run_cell(cluster: RayCluster, tmp_path_factory: pytest.TempPathFactory) -> RunCell:
     return RunCell(cluster, tmp_path_factory.mktemp("cells"), itertools.count())
-
-
-@pytest.fixture(scope="session")
-def toy_file() -> Path:
-    """The toy benchmarks, registered in this process too."""
-    if "toy" not in BENCHMARKS.entries():
-        BENCHMARKS.add_file(TOY_FILE)
-    assert make_benchmark("toy", {}).metric == "score"
-    return TOY_FILE

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import math
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
+import ray
+import torch
 
-from harness.contract.records import KINDS, Report, TrialEnd
+from benchmarks.registry import make_benchmark
+from harness.cluster.messages import EpochCommand
+from harness.cluster.pool import WorkerPool
+from harness.cluster.ray_cluster import RayCluster
+from harness.cluster.storage import Storage
+from harness.cluster.train_spec import TrainRunSpec
+from harness.cluster.worker_loop import unpack_state
+from harness.contract.records import KINDS, Incumbent, Report, TrialEnd
 from reports.run import Cell
 from tests.harness.conftest import RunCell
 
@@ -71,7 +81,10 @@ def test_every_fault_in_one_cell(run_cell: RunCell) -> None:
     }
     reasons = {str(end.config["fault"]): end.reason for end in ends(cell, "failed")}
     assert reasons["raise"] is not None and reasons["raise"].startswith("ValueError: x = ")
-    assert reasons["no_metric"] == "the benchmark reported no 'score'; it reported loss, test, train_loss"
+    assert (
+        reasons["no_metric"]
+        == "the benchmark reported no 'score'; it reported loss, test, train_loss"
+    )
     # Each failure was tried again once, from the epoch before it, and cost what it cost.
     retried = ends(cell, "failed", retried=True)
     assert [end.trial for end in retried] == [end.trial for end in ends(cell, "failed")]
@@ -89,19 +102,13 @@ def test_every_fault_in_one_cell(run_cell: RunCell) -> None:
         assert end.told_score == min(earlier)
     assert cell.record.incumbent is not None
     assert cell.record.incumbent.config["fault"] == "none" or cell.record.incumbent.epoch == 1
-
-
-def test_nan_is_no_incumbent_where_less_is_better(run_cell: RunCell) -> None:
-    cell = run_cell(
-        "random/asha", benchmark="toy_min", faults="none,nan,-inf", seconds=6, max_epochs=4
-    )
-    assert_accounted(cell)
-    finite = [r.validation_score for r in cell.reports if math.isfinite(r.validation_score)]
-    assert cell.record.incumbent is not None
-    assert cell.record.incumbent.validation_score == min(finite)
-    assert {r.decision for r in cell.reports if not math.isfinite(r.validation_score)} == {
-        "diverged"
-    }
+    # The checkpoint that was kept is the incumbent's.
+    kept = run_cell.last_folder / "incumbent"
+    state = torch.load(kept / "state.pt", weights_only=True)
+    assert state["epoch"] == cell.record.incumbent.epoch
+    assert state["lineage"][0] == cell.record.incumbent.config["x"]
+    named = Incumbent.model_validate_json((kept / "incumbent.json").read_text())
+    assert named == cell.record.incumbent
 
 
 def test_the_same_failure_three_times_in_a_row_ends_the_cell(run_cell: RunCell) -> None:
@@ -111,13 +118,6 @@ def test_the_same_failure_three_times_in_a_row_ends_the_cell(run_cell: RunCell) 
     assert cell.record.reason.startswith("the same failure 3 times in a row: ValueError: x = ")
     assert len(ends(cell, "failed")) == 3
     assert cell.record.held_device_seconds < 30
-
-
-def test_a_cell_in_which_all_diverge_has_no_incumbent(run_cell: RunCell) -> None:
-    cell = run_cell("hyperopt/asha", faults="nan", seconds=3, epoch_seconds=0.2)
-    assert_accounted(cell)
-    # Epoch 1 is sound, so there is a score; without one there would be no valid result.
-    assert {end.status for end in cell.ends} <= {"diverged", "stopped", "cut"}
 
 
 def test_a_budget_into_which_no_epoch_fits(run_cell: RunCell) -> None:
@@ -137,7 +137,7 @@ def test_a_session_that_cannot_be_built(run_cell: RunCell) -> None:
 
 
 def test_a_dead_worker_is_replaced_and_its_trial_goes_on(run_cell: RunCell) -> None:
-    cell = run_cell(faults="die_once", seconds=45, max_epochs=4)
+    cell = run_cell(faults="die_once", seconds=36, max_epochs=4)
     assert_accounted(cell)
     (retried,) = ends(cell, "failed", retried=True)
     assert retried.reason is not None and "died" in retried.reason
@@ -146,12 +146,6 @@ def test_a_dead_worker_is_replaced_and_its_trial_goes_on(run_cell: RunCell) -> N
     billed = {r.trial: r.device_seconds for r in cell.record.ledger if r.kind == "setup"}
     assert set(billed) == {retried.trial}, "the restart is the trial's that broke the group"
     assert billed[retried.trial] > 2
-
-
-def test_ranks_that_part_ways_cost_the_group(run_cell: RunCell) -> None:
-    cell = run_cell(faults="one_rank", seconds=25, max_same_failures=1)
-    assert_accounted(cell)
-    assert cell.record.reason.endswith("RuntimeError: rank 1 alone is in trouble")
 
 
 def test_pbt_exploits_and_goes_on_from_the_checkpoints_epoch(run_cell: RunCell) -> None:
@@ -169,26 +163,73 @@ def test_pbt_exploits_and_goes_on_from_the_checkpoints_epoch(run_cell: RunCell) 
     assert max(end.trial for end in cell.ends) >= 4, "a fresh population when one finishes early"
 
 
-def test_two_slots_train_two_trials_at_once(run_cell: RunCell) -> None:
+def test_two_slots_where_less_is_better(run_cell: RunCell) -> None:
     seen: list[int] = []
     cell = run_cell(
-        "random/asha", slots=2, seconds=10, on_progress=lambda p: seen.append(p.running)
+        "random/asha",
+        benchmark="toy_min",
+        faults="none,nan",
+        slots=2,
+        seconds=10,
+        on_progress=lambda p: seen.append(p.running),
     )
     assert_accounted(cell)
     assert {report.slot for report in cell.reports} == {0, 1}
+    finite = [r.validation_score for r in cell.reports if math.isfinite(r.validation_score)]
+    assert cell.record.incumbent is not None
+    assert cell.record.incumbent.validation_score == min(finite)
     assert max(seen) == 2
     spans = sorted((r.started_s, r.reported_s, r.slot) for r in cell.reports)
-    assert any(a[1] > b[0] for a, b in zip(spans, spans[1:], strict=False)), "never at once"
+    assert any(a[1] > b[0] for a, b in itertools.pairwise(spans)), "never at once"
 
 
-def test_the_incumbents_checkpoint_is_the_incumbents(run_cell: RunCell) -> None:
-    import torch
+def test_a_trial_goes_on_bit_for_bit_in_a_fresh_worker_group(
+    cluster: RayCluster, tmp_path: Path
+) -> None:
+    """FashionMNIST: 3 epochs straight == 2 epochs, state, a new group of processes, 1 epoch."""
+    benchmark = make_benchmark("fashion_mnist", {})
+    config = {"lr": 2e-3, "batch_size": 500, "width": 64, "depth": 2, "dropout": 0.3}
+    config["weight_decay"] = 0.01
+    spec = TrainRunSpec(
+        benchmark=benchmark,
+        dataset=benchmark.find_data(None),
+        data_seed=0,
+        workers=2,
+        device_kind="CPU",
+        devices_per_worker=1.0,
+        storage=Storage(str(tmp_path)),
+    )
 
-    cell = run_cell("random/asha", seconds=5)
-    folder = max(run_cell.root.iterdir(), key=lambda path: path.stat().st_mtime) / "incumbent"
-    record = json.loads((folder / "incumbent.json").read_text())
-    state = torch.load(folder / "state.pt", weights_only=True)
-    assert cell.record.incumbent is not None
-    assert record["validation_score"] == cell.record.incumbent.validation_score
-    assert state["epoch"] == cell.record.incumbent.epoch
-    assert state["lineage"] == [cell.record.incumbent.config["x"]]
+    def train(epochs: int, state: bytes = b"") -> list[tuple[dict[str, float], bytes]]:
+        pool: Any = ray.remote(num_cpus=0, max_concurrency=50)(WorkerPool).remote(1, spec)
+        ray.get(pool.start.remote(1000.0))
+        done = []
+        for epoch in range(epochs):
+            given = [ray.put(state)] if state and epoch == 0 else []
+            command = EpochCommand(0, config, seed=7, start=epoch == 0, state_ref=given)
+            result = ray.get(pool.train.remote(0, command))
+            done.append((result.metrics, ray.get(result.state_ref[0])))
+        ray.get(pool.close.remote())
+        ray.kill(pool)
+        return done
+
+    straight = train(3)
+    ((metrics, state),) = train(1, straight[1][1])
+    assert metrics == straight[2][0]
+    assert_equal(unpack_state(state), unpack_state(straight[2][1]))
+
+
+def assert_equal(a: Any, b: Any) -> None:
+    """Nested plain data and tensors, bit for bit."""
+    if isinstance(a, torch.Tensor):
+        assert torch.equal(a, b)
+    elif isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_equal(a[key], b[key])
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for one, other in zip(a, b, strict=True):
+            assert_equal(one, other)
+    else:
+        assert a == b

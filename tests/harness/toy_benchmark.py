@@ -1,8 +1,8 @@
 """A benchmark file with toys that train in no time and can go wrong in every way.
 
-A trial's ``fault`` (a parameter of the space, so that one cell can show them all) is what happens at
-its epoch ``FAULTY_EPOCH``; the score of epoch e is ``x · (1 − 2⁻ᵉ)``, or that negated where less is
-better.
+A trial's ``fault`` (a parameter of the space, so that one cell can show them all) is what happens
+at its epoch ``FAULTY_EPOCH``; the score of epoch e is ``x · (1 − 2⁻ᵉ)``, or that negated where less
+is better.
 """
 
 from __future__ import annotations

@@ -1,0 +1,130 @@
+"""``python -m harness run`` as a user types it: mistakes, Ctrl-C, going on, and the real thing."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from harness.cli import app
+from harness.cluster.ray_cluster import RayCluster
+from harness.contract import UsageError
+from harness.contract.records import Summary
+
+TOY_FILE = Path(__file__).with_name("toy_benchmark.py")
+
+
+def usage_error(*words: str) -> str:
+    """The message of a ``run`` that is refused; ``main`` prints it and exits with code 2."""
+    result = CliRunner().invoke(app, ["run", *words])
+    assert isinstance(result.exception, UsageError), result.output
+    assert result.exception.exit_code == 2
+    return str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--strategies", "optuna/ahsa"], "Did you mean 'optuna/asha'?"),
+        (["--strategies", ","], "strategies"),
+        (["--benchmark", "fashion_minst"], "Did you mean 'fashion_mnist'?"),
+        (["--benchmark-option", "model=vit"], "'mlp' or 'cnn', not 'vit'"),
+        (["--benchmark-option", "modell=cnn"], "Did you mean 'model'?"),
+        (["--benchmark-option", "model"], "must be NAME=VALUE"),
+        (["--budget", "0"], "greater than 0"),
+        (["--budget", "nan"], "budget"),
+        (["--seeds", "one"], "seeds must be"),
+        (["--executor", "gcp"], "executor"),
+        (["--data-dir", "/nowhere"], "there is no train-images"),
+        (["--out", "/proc/run"], "cannot be written"),
+        (["--config", "/nowhere.yaml"], "cannot read --config"),
+        (["--strategy-file", "/nowhere.py"], "no strategy file"),
+    ],
+)
+def test_a_mistake_is_one_message(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message in usage_error(*words)
+    assert not list(tmp_path.glob("runs/*/study.json"))
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "harness", "run", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=400)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--workers-per-trial", 4], "needs 4 workers × 1 CPU = 4 CPU, but the cluster has 2 CPU"),
+        (["--budget", "1e-5"], "too small for one epoch"),
+    ],
+)
+def test_what_only_the_cluster_can_tell(
+    cluster: RayCluster, tmp_path: Path, words: list[object], message: str
+) -> None:
+    if cluster.devices.total != 2 and "workers" in message:
+        words = ["--workers-per-trial", 2 * int(cluster.devices.total), "--devices-per-worker", 1]
+        message = "but the cluster has"
+    done = run("--address", cluster.address, "--devices-per-worker", 1, "--out", tmp_path, *words)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.cluster
+def test_interrupted_and_gone_on_with_on_real_data(tmp_path: Path) -> None:
+    """Two strategies on FashionMNIST; Ctrl-C in the second cell, then the same command again."""
+    out = tmp_path / "study"
+    words = ["--strategies", "random/asha,pbt", "--budget", "0.012", "--out", str(out)]
+    first, second = (out / "cells" / name for name in ("random-asha--seed-0", "pbt--seed-0"))
+    command = [sys.executable, "-m", "harness", "run", *words]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 240
+    while not (second / "events.jsonl").exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.2)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "1 of 2 cells are done and kept. Go on with:" in output
+    assert "Traceback" not in errors
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert not alive, "processes were left behind"
+
+    kept = (first / "cell.json").read_bytes()
+    done = run(*words)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "random/asha, seed 0: kept from before" in done.stdout
+    assert (first / "cell.json").read_bytes() == kept
+    assert (second / "earlier" / "1" / "events.jsonl").exists()
+    assert not (out / "storage").exists(), "checkpoints were left behind"
+    report = Path(done.stdout.rsplit("report: ", 1)[1].strip())
+    assert report == out / "report.html" and report.stat().st_size > 50_000
+
+    summary = Summary.model_validate_json((out / "summary.json").read_text())
+    for strategy in ("random/asha", "pbt"):
+        row = summary.strategies[strategy]["0"]
+        assert row.status == "completed"
+        assert row.best_validation is not None and row.best_validation > 0.5
+        assert row.test_of_incumbent is not None and row.test_of_incumbent > 0.5
+        total = sum(row.device_seconds_by_kind.values())
+        assert total == pytest.approx(row.device_seconds_held, rel=0.01)
+        assert row.device_seconds_held == pytest.approx(0.012 * 3600, rel=0.001)
+    study = json.loads((out / "study.json").read_text())
+    assert study["versions"]["ray"].startswith("2.60")
+    assert study["benchmark"]["dataset_sha256"]
+
+    other = run(*words, "--seeds", "0,1")
+    assert other.returncode == 2
+    assert "another configuration" in other.stderr and "seeds" in other.stderr
