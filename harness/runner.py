@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import signal
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 
@@ -89,6 +91,9 @@ def run_study(config: StudyConfig, console: Console) -> int:
         log = out / LOG_FILE
         console.print(f"starting Ray … (its log: {log})", markup=False, highlight=False)
         with ray_cluster(config.address, log) as cluster:
+            # SIGTERM (a CI job cancelled, a batch system's limit) ends a study as Ctrl-C does. Set
+            # here, because starting Ray replaces its handler.
+            signal.signal(signal.SIGTERM, _interrupt)
             study = _decide(config, benchmark, dataset, strategies, cluster)
             for line in _check_plans(study):
                 console.print(f"note: {line}", style="yellow", markup=False)
@@ -109,6 +114,10 @@ def run_study(config: StudyConfig, console: Console) -> int:
         console.print(f"failed: {strategy}, seed {seed}: {reason}", style="red", markup=False)
     console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
     return 1 if failed else 0
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _fitting(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -142,16 +140,10 @@ def run(
 
 
 def _run(study: StudyConfig) -> int:
-    # Late, because it imports Ray and torch: `run --help` and usage errors answer at once.
+    # Late, because it imports Ray: `run --help` and the mistakes above answer at once.
     from harness.runner import run_study
 
-    # SIGTERM (a CI job cancelled, a batch system's limit) ends a study as Ctrl-C does.
-    signal.signal(signal.SIGTERM, _interrupt)
     return run_study(study, Console())
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _options(pairs: list[str] | None) -> dict[str, Any] | None:
