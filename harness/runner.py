@@ -82,21 +82,21 @@ def run_study(config: StudyConfig, console: Console) -> int:
     benchmark = make_benchmark(config.benchmark, config.benchmark_options)
     strategies, misfits = _fitting(config, strategies, benchmark)
     for name, reason in {**left_out, **misfits}.items():
-        console.print(f"left out: {name}: {reason}", style="yellow", markup=False)
+        _say(console, f"left out: {name}: {reason}", "yellow")
     space = describe_space(benchmark.space(), benchmark.mutable)
     out = config.out or Path("runs") / f"{config.benchmark}-{utc_timestamp().replace(':', '')[:17]}"
     store = RunStore(out)
     with store.locked():
         dataset = benchmark.find_data(config.data_dir)
         log = out / LOG_FILE
-        console.print(f"starting Ray … (its log: {log})", markup=False, highlight=False)
+        _say(console, f"starting Ray … (its log: {log})")
         with ray_cluster(config.address, log) as cluster:
             # SIGTERM (a CI job cancelled, a batch system's limit) ends a study as Ctrl-C does. Set
             # here, because starting Ray replaces its handler.
             signal.signal(signal.SIGTERM, _interrupt)
             study = _decide(config, benchmark, dataset, strategies, cluster)
             for line in _check_plans(study):
-                console.print(f"note: {line}", style="yellow", markup=False)
+                _say(console, f"note: {line}", "yellow")
             record = _study_record(study, space, store.folder)
             resumed = store.begin(record)
             _announce(console, study, out, resumed)
@@ -111,9 +111,14 @@ def run_study(config: StudyConfig, console: Console) -> int:
     report = build_report(out)
     failed = {cell: reason for cell, reason in outcomes.items() if reason is not None}
     for (strategy, seed), reason in failed.items():
-        console.print(f"failed: {strategy}, seed {seed}: {reason}", style="red", markup=False)
-    console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
+        _say(console, f"failed: {strategy}, seed {seed}: {reason}", "red")
+    _say(console, f"report: {report}")
     return 1 if failed else 0
+
+
+def _say(console: Console, text: str, style: str | None = None) -> None:
+    """Print a line as it is: no markup, no wrapping of what may be copied."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -230,7 +235,7 @@ def _announce(console: Console, study: _Study, out: Path, resumed: bool) -> None
         f"the study takes about {duration(len(study.cells) * (seconds + CELL_OVERHEAD_S))}",
     ]
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        _say(console, line)
 
 
 def _run_cells(
@@ -253,13 +258,11 @@ def _run_cells(
 def _say_how_to_go_on(console: Console, record: StudyRecord, store: RunStore) -> None:
     cells = [(strategy.name, seed) for seed in record.seeds for strategy in record.strategies]
     done = sum(isinstance(store.finished(*cell), CellRecord) for cell in cells)
-    console.print(
+    _say(
+        console,
         f"interrupted: {done} of {len(cells)} cells are done and kept. Go on with:\n"
         f"  {record.command}\nor see what there is so far with:\n"
         f"  python -m harness report {shlex.quote(str(store.folder))}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
     )
 
 

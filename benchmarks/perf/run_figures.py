@@ -32,6 +32,11 @@ def gaps(reports: Sequence[Report]) -> list[float]:
     return found
 
 
+def epoch_device_seconds(reports: Sequence[Report], devices_per_slot: float) -> list[float]:
+    """Device-seconds of each epoch, from the command to the report."""
+    return [(report.reported_s - report.started_s) * devices_per_slot for report in reports]
+
+
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -47,6 +52,17 @@ def main() -> None:
             f"{strategy:14s} {seed:4d}  {share:>6s}  {row.wall_seconds:6.1f}  "
             f"{row.setup_seconds:7.1f}  {row.trials:6d}  {text}"
         )
+    devices = run.study.devices
+    per_slot = devices.workers_per_trial * devices.devices_per_worker
+    epochs = [
+        seconds
+        for cell in run.cells.values()
+        for seconds in epoch_device_seconds(cell.reports, per_slot)
+    ]
+    print(
+        f"{len(epochs)} epochs: mean {statistics.mean(epochs):.2f} device-seconds, "
+        f"median {statistics.median(epochs):.2f}, max {max(epochs):.2f}"
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,11 +46,10 @@ def ray_cluster(address: str | None, log: Path) -> Iterator[RayCluster]:
     import ray
 
     _log_to(log)
+    wanted = {"include_dashboard": True} if address is None else {"address": address}
     try:
-        if address is None:
-            context = ray.init(include_dashboard=True, log_to_driver=False, configure_logging=False)
-        else:
-            context = ray.init(address=address, log_to_driver=False, configure_logging=False)
+        with _screen_to(log):
+            context = ray.init(log_to_driver=False, configure_logging=False, **wanted)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         where = "on this machine" if address is None else f"at --address {address}"
         first_line = str(error).strip().splitlines()[0]
@@ -95,6 +95,24 @@ def _devices(resources: list[dict[str, float]]) -> ClusterDevices:
     model = ", ".join(sorted(models)) if kind == "GPU" else cpu_model()
     per_node = tuple(node[kind] for node in resources if node.get(kind, 0))
     return ClusterDevices(kind, model or "unknown", per_node)
+
+
+@contextlib.contextmanager
+def _screen_to(log: Path) -> Iterator[None]:
+    """Send what this process and its new children print to the run's log: Ray's daemons inherit
+    these streams, and Ray prints some notices past its loggers."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    try:
+        with log.open("ab") as file:
+            for number, _ in kept:
+                os.dup2(file.fileno(), number)
+        yield
+    finally:
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
 
 
 def _log_to(log: Path) -> None:
