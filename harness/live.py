@@ -192,33 +192,30 @@ class LiveTable:
 def render(board: _Board) -> Table:
     """The live table of a study."""
     done = sum(row.state in ("done", "kept", "failed") for row in board.rows)
+    unit = "GPU-h" if board.devices.kind == "GPU" else "core-h"
     table = Table(
+        title=f"{unit}: of {board.budget_device_seconds / 3600:.4g} per cell",
+        title_justify="left",
         caption=f"{done} of {len(board.rows)} cells done; about {duration(board.left_s())} left",
         caption_justify="left",
-        pad_edge=False,
+        box=None,
+        padding=(0, 1, 0, 0),
     )
-    unit = "GPU-h" if board.devices.kind == "GPU" else "core-h"
-    budget = board.budget_device_seconds / 3600
     table.add_column("cell", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    for heading in ("run", "pause", "stop", "finish", "fail", "epochs"):
-        table.add_column(heading, justify="right")
-    table.add_column(f"{unit}\nof {budget:.4g}", justify="right")
-    table.add_column("incumbent", justify="right")
-    table.add_column("left", justify="right")
+    for heading in ("run", "pause", "stop", "finish", "fail", "epochs", unit, "incumbent"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("left", justify="right", no_wrap=True)
     styles = {"running": "bold", "failed": "red", "waiting": "dim"}
     for row in _window(board.rows):
         p = row.progress
-        is_active = row.state in ("starting", "running", "closing")
         shown = row.state != "waiting"
-        cells = [p.running, p.paused, p.stopped, p.finished, p.failed, p.epochs]
+        counts = [p.running, p.paused, p.stopped, p.finished, p.failed, p.epochs]
         table.add_row(
             row.name,
-            row.state,
-            *[str(number) if shown else "" for number in cells],
+            *[str(number) if shown else "" for number in counts],
             f"{p.held_device_seconds / 3600:.4f}" if shown else "",
             _score(p.incumbent) if shown else "",
-            duration(board.cell_left_s(row)) if is_active else "",
+            duration(board.cell_left_s(row)) if row.state == "running" else row.state,
             style=styles.get(row.state),
         )
     return table

@@ -111,7 +111,7 @@ def run_study(config: StudyConfig, console: Console) -> int:
     report = build_report(out)
     failed = {cell: reason for cell, reason in outcomes.items() if reason is not None}
     for (strategy, seed), reason in failed.items():
-        _say(console, f"failed: {strategy}, seed {seed}: {reason}", "red")
+        _say(console, f"failed: {strategy} seed {seed}: {reason}", "red")
     _say(console, f"report: {report}")
     return 1 if failed else 0
 
@@ -243,7 +243,7 @@ def _run_cells(
 ) -> dict[tuple[str, int], str | None]:
     """Run the cells one after another; returns for each why it failed, or ``None``."""
     outcomes: dict[tuple[str, int], str | None] = {}
-    names = [f"{strategy}, seed {seed}" for strategy, seed in study.cells]
+    names = [f"{strategy} seed {seed}" for strategy, seed in study.cells]
     with display(console, names, study.devices, study.budget_device_seconds, clock) as shown:
         for index, (strategy, seed) in enumerate(study.cells):
             before = store.finished(strategy, seed)

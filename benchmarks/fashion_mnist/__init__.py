@@ -19,9 +19,9 @@ EPOCH_DEVICE_SECONDS: dict[ModelName, dict[DeviceKind, float]] = {
     "mlp": {"CPU": 4.5, "GPU": 4.0},
     "cnn": {"CPU": 40.0, "GPU": 6.0},
 }
-"""Mean over the space, two workers, training and evaluation; CPU as ``benchmarks/perf/epoch.py``
-measures it on 2 cores of an AMD EPYC. The GPU's are guesses: nothing but the sizes of populations
-and the refusal of tiny budgets depends on them."""
+"""Mean over the space, two workers, training and evaluation. The MLP's on CPUs is what
+``benchmarks.perf.run_figures`` prints for a run on 2 cores of an AMD EPYC; the others are guesses.
+Only the sizes of populations and the refusal of tiny budgets depend on them."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ class RunCell:
         benchmark: str = "toy",
         seconds: float = 8.0,
         slots: int = 1,
+        workers: int = 2,
         seed: int = 0,
         max_same_failures: int = 0,
         storage: str | None = None,
@@ -46,9 +47,12 @@ class RunCell:
         folder = self.root / f"cell-{next(self.numbers)}"
         folder.mkdir()
         self.last_folder = folder
-        each = 1.0 / slots
         devices = DevicesRecord(
-            kind="CPU", model="test", slots=slots, workers_per_trial=2, devices_per_worker=each
+            kind="CPU",
+            model="test",
+            slots=slots,
+            workers_per_trial=workers,
+            devices_per_worker=2.0 / (slots * workers),
         )
         study = StudyConfig(
             benchmark=benchmark,

@@ -67,7 +67,7 @@ def faults(cell: Cell) -> dict[object, set[str]]:
 
 def test_every_fault_in_one_cell(run_cell: RunCell) -> None:
     cell = run_cell(
-        "optuna/fifo", faults="none,nan,inf,-inf,raise,no_metric", seconds=14, max_epochs=4
+        "optuna/fifo", faults="none,nan,inf,-inf,raise,no_metric", seconds=12, max_epochs=4
     )
     assert_accounted(cell)
     assert cell.record.status == "completed"
@@ -137,7 +137,7 @@ def test_a_session_that_cannot_be_built(run_cell: RunCell) -> None:
 
 
 def test_a_dead_worker_is_replaced_and_its_trial_goes_on(run_cell: RunCell) -> None:
-    cell = run_cell(faults="die_once", seconds=36, max_epochs=4)
+    cell = run_cell(faults="die_once", seconds=32, max_epochs=4)
     assert_accounted(cell)
     (retried,) = ends(cell, "failed", retried=True)
     assert retried.reason is not None and "died" in retried.reason
@@ -149,7 +149,7 @@ def test_a_dead_worker_is_replaced_and_its_trial_goes_on(run_cell: RunCell) -> N
 
 
 def test_pbt_exploits_and_goes_on_from_the_checkpoints_epoch(run_cell: RunCell) -> None:
-    cell = run_cell("pbt", seconds=25, max_epochs=8)
+    cell = run_cell("pbt", seconds=18, max_epochs=8)
     assert_accounted(cell)
     inherited = [report for report in cell.reports if report.parent is not None]
     assert inherited, "no exploit in a cell that had time for many"
@@ -170,7 +170,8 @@ def test_two_slots_where_less_is_better(run_cell: RunCell) -> None:
         benchmark="toy_min",
         faults="none,nan",
         slots=2,
-        seconds=10,
+        workers=1,
+        seconds=6,
         on_progress=lambda p: seen.append(p.running),
     )
     assert_accounted(cell)

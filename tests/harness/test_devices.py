@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.registry import make_benchmark
 from harness.contract import UsageError
-from harness.devices import ClusterDevices, decide_devices
+from harness.contract.records import DevicesRecord
+from harness.devices import ClusterDevices, decide_budget, decide_devices
 from harness.study import StudyConfig
 
 
@@ -65,3 +67,22 @@ def test_never_more_than_there_is(nodes: list[int], workers: int, per_worker: fl
         return
     assert slots >= 1
     assert slots * workers * each <= sum(nodes) + 1e-9
+
+
+def budget(hours: float | None, slots: int = 1) -> float:
+    devices = DevicesRecord(
+        kind="CPU", model="test", slots=slots, workers_per_trial=2, devices_per_worker=1.0
+    )
+    return decide_budget(StudyConfig(budget=hours), devices, make_benchmark("fashion_mnist", {}))
+
+
+def test_the_budget_is_in_device_hours_and_by_default_the_machines() -> None:
+    assert budget(0.5) == 1800.0
+    assert budget(None, slots=3) == 3 * budget(None)
+
+
+def test_a_budget_too_small_for_one_epoch_says_how_much_is_enough() -> None:
+    with pytest.raises(UsageError, match="too small for one epoch") as caught:
+        budget(1e-4, slots=2)
+    enough = float(str(caught.value).rsplit("--budget ", 1)[1])
+    assert budget(enough, slots=2) >= 2 * 4.5

@@ -62,22 +62,13 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--workers-per-trial", 4], "needs 4 workers × 1 CPU = 4 CPU, but the cluster has 2 CPU"),
-        (["--budget", "1e-5"], "too small for one epoch"),
-    ],
-)
-def test_what_only_the_cluster_can_tell(
-    cluster: RayCluster, tmp_path: Path, words: list[object], message: str
-) -> None:
-    if cluster.devices.total != 2 and "workers" in message:
-        words = ["--workers-per-trial", 2 * int(cluster.devices.total), "--devices-per-worker", 1]
-        message = "but the cluster has"
-    done = run("--address", cluster.address, "--devices-per-worker", 1, "--out", tmp_path, *words)
+def test_more_workers_than_the_cluster_has(cluster: RayCluster, tmp_path: Path) -> None:
+    workers = 2 * int(cluster.devices.total)
+    words = ["--workers-per-trial", workers, "--devices-per-worker", 1, "--out", tmp_path]
+    done = run("--address", cluster.address, *words)
     assert done.returncode == 2, done.stderr
-    assert message in done.stderr
+    total = int(cluster.devices.total)
+    assert f"{workers} workers × 1 CPU = {workers} CPU, but the cluster has {total}" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -85,7 +76,7 @@ def test_what_only_the_cluster_can_tell(
 def test_interrupted_and_gone_on_with_on_real_data(tmp_path: Path) -> None:
     """Two strategies on FashionMNIST; Ctrl-C in the second cell, then the same command again."""
     out = tmp_path / "study"
-    words = ["--strategies", "random/asha,pbt", "--budget", "0.012", "--out", str(out)]
+    words = ["--strategies", "random/asha,pbt", "--budget", "0.008", "--out", str(out)]
     first, second = (out / "cells" / name for name in ("random-asha--seed-0", "pbt--seed-0"))
     command = [sys.executable, "-m", "harness", "run", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -105,7 +96,7 @@ def test_interrupted_and_gone_on_with_on_real_data(tmp_path: Path) -> None:
     kept = (first / "cell.json").read_bytes()
     done = run(*words)
     assert done.returncode == 0, done.stderr + done.stdout
-    assert "random/asha, seed 0: kept from before" in done.stdout
+    assert "random/asha seed 0: kept from before" in done.stdout
     assert (first / "cell.json").read_bytes() == kept
     assert (second / "earlier" / "1" / "events.jsonl").exists()
     assert not (out / "storage").exists(), "checkpoints were left behind"
@@ -120,7 +111,7 @@ def test_interrupted_and_gone_on_with_on_real_data(tmp_path: Path) -> None:
         assert row.test_of_incumbent is not None and row.test_of_incumbent > 0.5
         total = sum(row.device_seconds_by_kind.values())
         assert total == pytest.approx(row.device_seconds_held, rel=0.01)
-        assert row.device_seconds_held == pytest.approx(0.012 * 3600, rel=0.001)
+        assert row.device_seconds_held == pytest.approx(0.008 * 3600, rel=0.001)
     study = json.loads((out / "study.json").read_text())
     assert study["versions"]["ray"].startswith("2.60")
     assert study["benchmark"]["dataset_sha256"]
