@@ -9,13 +9,14 @@ CLASSES, PIXELS = 10, 28 * 28
 
 
 class MLP(nn.Module):
-    """``depth`` hidden layers of ``width`` units, each with ReLU and dropout."""
+    """``depth`` hidden layers of ``width`` units, each with layer normalisation, ReLU and dropout."""
 
     def __init__(self, width: int, depth: int, dropout: float) -> None:
         super().__init__()
         layers: list[nn.Module] = []
         for inputs in [PIXELS] + [width] * (depth - 1):
-            layers += [nn.Linear(inputs, width), nn.ReLU(), nn.Dropout(dropout)]
+            layers += [nn.Linear(inputs, width), nn.LayerNorm(width)]
+            layers += [nn.ReLU(), nn.Dropout(dropout)]
         self.hidden = nn.Sequential(*layers)
         self.head = nn.Linear(width, CLASSES)
 

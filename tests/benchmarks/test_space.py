@@ -20,7 +20,7 @@ def test_fashion_mnists_space() -> None:
         "batch_size": ParameterRecord(
             type="categorical", choices=[128, 256, 512, 1024, 2048], mutable=True
         ),
-        "width": ParameterRecord(type="integer", low=32, high=512, log=True),
+        "width": ParameterRecord(type="integer", low=64, high=512, log=True),
         "depth": ParameterRecord(type="integer", low=1, high=4),
         "dropout": ParameterRecord(type="float", low=0.0, high=0.7, mutable=True),
         "weight_decay": ParameterRecord(type="float", low=1e-6, high=0.1, log=True, mutable=True),

@@ -85,4 +85,4 @@ def test_a_budget_too_small_for_one_epoch_says_how_much_is_enough() -> None:
     with pytest.raises(UsageError, match="too small for one epoch") as caught:
         budget(1e-4, slots=2)
     enough = float(str(caught.value).rsplit("--budget ", 1)[1])
-    assert budget(enough, slots=2) >= 2 * 4.5
+    assert budget(enough, slots=2) >= 2 * 5.0
