@@ -61,7 +61,7 @@ def _describe(name: str, domain: Any, is_mutable: bool) -> ParameterRecord:
 def _kind(domain: Any, sampler: Any) -> str:
     if isinstance(domain, Mapping):
         return "tune.grid_search" if "grid_search" in domain else "a nested dict"
-    return type(sampler if sampler is not None else domain).__name__
+    return type(sampler if sampler is not None else domain).__name__.lstrip("_")
 
 
 def _refusal(name: str, kind: str) -> UsageError:

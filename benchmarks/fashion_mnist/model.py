@@ -9,7 +9,7 @@ CLASSES, PIXELS = 10, 28 * 28
 
 
 class MLP(nn.Module):
-    """``depth`` hidden layers of ``width`` units, each with layer normalisation, ReLU and dropout."""
+    """``depth`` hidden layers of ``width`` units: layer normalisation, ReLU and dropout each."""
 
     def __init__(self, width: int, depth: int, dropout: float) -> None:
         super().__init__()

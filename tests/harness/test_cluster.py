@@ -158,9 +158,10 @@ def test_pbt_exploits_and_goes_on_from_the_checkpoints_epoch(run_cell: RunCell) 
         assert report.parent is not None
         assert by_trial[report.parent.trial, report.parent.epoch]
         assert 0.0 <= float(report.config["x"]) <= 1.0  # type: ignore[arg-type]
-    exploited = {r.trial for r in cell.reports if r.decision == "exploit"}
-    assert {report.trial for report in inherited} <= exploited
-    assert max(end.trial for end in cell.ends) >= 4, "a fresh population when one finishes early"
+    population = cell.record.settings["population"]
+    assert max(report.trial for report in cell.reports) >= population, (
+        "a fresh population when one finishes early"
+    )
 
 
 def test_two_slots_where_less_is_better(run_cell: RunCell) -> None:
