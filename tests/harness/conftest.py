@@ -1,4 +1,4 @@
-"""Real cells on one Ray cluster that the whole test session shares."""
+"""Real cells on one Ray cluster that the tests of this package share."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ class RunCell:
         return read_cell(folder)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
     with ray_cluster(None, tmp_path_factory.mktemp("ray") / "run.log") as cluster:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def run_cell(cluster: RayCluster, tmp_path_factory: pytest.TempPathFactory) -> RunCell:
     return RunCell(cluster, tmp_path_factory.mktemp("cells"), itertools.count())
