@@ -13,6 +13,7 @@ import ray
 import torch
 
 from benchmarks.registry import make_benchmark
+from benchmarks.testing import assert_same_state
 from harness.cluster.messages import EpochCommand
 from harness.cluster.pool import WorkerPool
 from harness.cluster.ray_cluster import RayCluster
@@ -218,20 +219,4 @@ def test_a_trial_goes_on_bit_for_bit_in_a_fresh_worker_group(
     straight = train(3)
     ((metrics, state),) = train(1, straight[1][1])
     assert metrics == straight[2][0]
-    assert_equal(unpack_state(state), unpack_state(straight[2][1]))
-
-
-def assert_equal(a: Any, b: Any) -> None:
-    """Nested plain data and tensors, bit for bit."""
-    if isinstance(a, torch.Tensor):
-        assert torch.equal(a, b)
-    elif isinstance(a, dict):
-        assert a.keys() == b.keys()
-        for key in a:
-            assert_equal(a[key], b[key])
-    elif isinstance(a, list | tuple):
-        assert len(a) == len(b)
-        for one, other in zip(a, b, strict=True):
-            assert_equal(one, other)
-    else:
-        assert a == b
+    assert_same_state(unpack_state(state), unpack_state(straight[2][1]))
