@@ -31,7 +31,8 @@ def describe_space(
     """
     if not space:
         raise UsageError("the benchmark's search space is empty: there is nothing to tune")
-    if unknown := sorted(set(mutable) - set(space)):
+    mutable = frozenset(mutable)
+    if unknown := sorted(mutable - set(space)):
         raise UsageError(f"the benchmark's mutable parameters {unknown} are not in its space")
     return {name: _describe(name, domain, name in mutable) for name, domain in space.items()}
 

@@ -1,9 +1,13 @@
-"""What every benchmark must keep to, as a function to call in your own tests."""
+"""The contract as a test, for benchmarks of other packages too.
+
+In a test of yours: ``check_benchmark(MyBenchmark(), a_configuration_that_trains_well)``.
+"""
 
 from __future__ import annotations
 
 import io
 import math
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +16,7 @@ import torch
 from benchmarks.space import describe_space
 from harness.contract import Benchmark, Config, Dataset, Session, Worker
 
-EPOCHS, SPLIT_AT, SEED = 3, 2, 11
+EPOCHS, SPLIT_AT, SEED, DRAWS = 3, 2, 11, 20
 
 
 def check_benchmark(benchmark: Benchmark, config: Config, dataset: Dataset | None = None) -> None:
@@ -20,20 +24,19 @@ def check_benchmark(benchmark: Benchmark, config: Config, dataset: Dataset | Non
 
     Raises:
         AssertionError: the metadata contradict each other; a score is missing or not finite; the
-            same seed gives other scores; or a state taken in the middle and given to a fresh
-            session does not go on bit for bit.
+            same seed gives other scores; a state taken in the middle and given to a fresh session
+            does not go on bit for bit; or a loaded state brings its own configuration along.
         UsageError: the search space has a parameter that not every searcher understands alike.
     """
-    space = benchmark.space()
-    describe_space(space, benchmark.mutable)
-    assert set(config) == set(space), "the configuration to check with must be one of the space"
-    assert benchmark.mode in ("min", "max"), "mode must be 'min' or 'max'"
-    assert benchmark.max_epochs >= 1, "max_epochs must be at least 1"
-    assert benchmark.epoch_device_seconds("CPU") > 0, "an epoch must cost something"
+    _check_metadata(benchmark)
+    assert set(config) == set(benchmark.space()), "config must have the parameters of the space"
     found = dataset or benchmark.find_data(None)
-    straight, states = _train(_session(benchmark, found), config)
+    session = _session(benchmark, found)
+    straight, states = _train(session, config)
     again, _ = _train(_session(benchmark, found), config)
-    assert straight == again, "the same seed gives other scores"
+    _assert_same(straight, again, "with the same seed again, metrics")
+    again, _ = _train(session, config)
+    _assert_same(straight, again, "in a session that has served a trial before, metrics")
     wanted = {benchmark.metric, benchmark.test_metric, benchmark.loss_metric} - {None}
     for metrics in straight:
         assert wanted <= set(metrics), f"{wanted - set(metrics)} is not reported"
@@ -44,24 +47,73 @@ def check_benchmark(benchmark: Benchmark, config: Config, dataset: Dataset | Non
     fresh.start(dict(config), SEED)
     fresh.load(_through_a_file(states[SPLIT_AT - 1]))
     resumed = [_epoch(fresh) for _ in range(SPLIT_AT, EPOCHS)]
-    assert resumed == straight[SPLIT_AT:], "a restored session trains on differently"
-    assert_same_state(fresh.state(), states[-1])
+    _assert_same(resumed, straight[SPLIT_AT:], "after state() and load(), metrics")
+    _assert_same(fresh.state(), states[-1], "after state() and load(), state")
+    if benchmark.mutable:
+        _check_the_config_wins(benchmark, config, found)
 
 
-def assert_same_state(a: Any, b: Any, where: str = "state") -> None:
-    """Nested plain data and tensors are equal, bit for bit."""
-    if isinstance(a, torch.Tensor):
-        assert torch.equal(a, b), f"{where} differs"
-    elif isinstance(a, Mapping):
-        assert set(a) == set(b), f"{where} has other keys"
+def _check_metadata(benchmark: Benchmark) -> None:
+    name = benchmark.name
+    assert name == name.strip() != "", f"the name {name!r} is empty or has spaces around it"
+    assert benchmark.summary and "\n" not in benchmark.summary, "the summary must be one line"
+    assert benchmark.metric, "the metric must have a name"
+    assert benchmark.metric != benchmark.test_metric, "test_metric must be another than metric"
+    assert benchmark.mode in ("min", "max"), f"mode must be 'min' or 'max', not {benchmark.mode!r}"
+    assert benchmark.max_epochs >= 1, f"max_epochs must be at least 1, not {benchmark.max_epochs}"
+    assert benchmark.epoch_device_seconds("CPU") > 0, "epoch_device_seconds must be above 0"
+    unknown = set(benchmark.mutable) - set(benchmark.space())
+    assert not unknown, f"the mutable parameters {sorted(unknown)} are not in the space"
+    describe_space(benchmark.space(), benchmark.mutable)
+
+
+def _check_the_config_wins(benchmark: Benchmark, config: Config, dataset: Dataset) -> None:
+    """Before the first epoch, a state differs from another configuration's by nothing that lasts.
+
+    So a session that starts with other mutable parameters and loads it must train as one that
+    started with them and loaded nothing.
+    """
+    changed = _with_other_mutables(benchmark, config)
+    before = _session(benchmark, dataset)
+    before.start(dict(config), SEED)
+    state = _through_a_file(before.state())
+    loaded, straight = _session(benchmark, dataset), _session(benchmark, dataset)
+    loaded.start(dict(changed), SEED)
+    loaded.load(state)
+    metrics = _epoch(loaded), loaded.state()
+    straight.start(dict(changed), SEED)
+    where = "load() must leave the configuration given to start() in force:"
+    _assert_same(metrics[0], _epoch(straight), f"{where} metrics")
+    _assert_same(metrics[1], straight.state(), f"{where} state")
+
+
+def _with_other_mutables(benchmark: Benchmark, config: Config) -> Config:
+    """Every mutable parameter drawn anew, until it differs (a choice of one stays)."""
+    changed = dict(config)
+    for name in benchmark.mutable:
+        domain: Any = benchmark.space()[name]
+        draws = (domain.sample(random_state=seed) for seed in range(DRAWS))
+        changed[name] = next((value for value in draws if value != config[name]), config[name])
+    return changed
+
+
+def _assert_same(a: Any, b: Any, where: str) -> None:
+    """Nested plain data and tensors are equal, bit for bit; NaN equals NaN."""
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        torch.testing.assert_close(
+            a, b, rtol=0, atol=0, equal_nan=True, msg=lambda text: f"{where} differ: {text}"
+        )
+    elif isinstance(a, Mapping) and isinstance(b, Mapping):
+        assert set(a) == set(b), f"{where} differ: {set(a)} and {set(b)}"
         for key in a:
-            assert_same_state(a[key], b[key], f"{where}[{key!r}]")
-    elif isinstance(a, list | tuple):
-        assert len(a) == len(b), f"{where} has another length"
+            _assert_same(a[key], b[key], f"{where}[{key!r}]")
+    elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        assert len(a) == len(b), f"{where} differ: {len(a)} and {len(b)} items"
         for index, (one, other) in enumerate(zip(a, b, strict=True)):
-            assert_same_state(one, other, f"{where}[{index}]")
+            _assert_same(one, other, f"{where}[{index}]")
     else:
-        assert a == b, f"{where} differs"
+        both_nan = a != a and b != b
+        assert a == b or both_nan, f"{where} differ: {a!r} and {b!r}"
 
 
 def _session(benchmark: Benchmark, dataset: Dataset) -> Session:
@@ -85,5 +137,8 @@ def _through_a_file(state: Mapping[str, Any]) -> dict[str, Any]:
     buffer = io.BytesIO()
     torch.save(dict(state), buffer)
     buffer.seek(0)
-    read: dict[str, Any] = torch.load(buffer, weights_only=True)
+    try:
+        read: dict[str, Any] = torch.load(buffer, weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise AssertionError(f"state() has more than tensors and plain values: {error}") from None
     return read

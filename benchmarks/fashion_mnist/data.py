@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,8 @@ def load(dataset: Dataset, data_seed: int) -> Splits:
     Raises:
         HarnessError: the files are not there (on this node), or not what they were when found.
     """
-    assert dataset.path is not None
+    if dataset.path is None:
+        raise HarnessError("FashionMNIST is read from files, and this dataset has no path")
     try:
         content = {name: _read_verified(dataset.path, name) for name in SHA256}
     except _NotHereError as error:
@@ -179,8 +181,10 @@ def _download(root: Path) -> None:
             target = root / TORCHVISION_RAW
             target.parent.mkdir(parents=True, exist_ok=True)
             Path(folder, TORCHVISION_RAW).replace(target)
-    except (OSError, RuntimeError, EOFError) as error:
-        raise _NotHereError(f"{str(error).splitlines()[0]}") from None
+    except (OSError, RuntimeError, EOFError, HTTPException) as error:
+        # Not every one of these has a text.
+        message = str(error) or type(error).__name__
+        raise _NotHereError(message.splitlines()[0]) from None
 
 
 @contextmanager

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import shutil
+from collections import Counter
 from collections.abc import Callable
+from http.client import IncompleteRead
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,10 @@ IMAGES = f"{data.TRAIN_IMAGES}.gz"
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return data.find(None)
+    try:
+        return data.find(data.DEBIAN_DIR)
+    except UsageError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture
@@ -42,6 +47,12 @@ def test_the_split(dataset: Dataset) -> None:
     labelled = torch.cat([splits.train.labels, splits.validation.labels])
     assert torch.bincount(labelled).tolist() == [6_000] * 10
     assert torch.bincount(splits.test.labels).tolist() == [1_000] * 10
+    # FashionMNIST repeats a few images within its training set, so images are counted, not a set.
+    everything = Counter(image.numpy().tobytes() for image in splits.train.images)
+    everything.update(image.numpy().tobytes() for image in splits.validation.images)
+    content = data._read_verified(data.DEBIAN_DIR, data.TRAIN_IMAGES)
+    whole = Counter(image.numpy().tobytes() for image in data._images(content))
+    assert everything == whole, "the split must be disjoint and complete"
     again, other = data.load(dataset, data_seed=0), data.load(dataset, data_seed=1)
     assert torch.equal(splits.validation.images, again.validation.images)
     assert not torch.equal(splits.validation.images, other.validation.images)
@@ -83,7 +94,39 @@ def test_damaged_data_is_named(copy: Path, damage: Callable[[Path], object], mes
     damage(copy / IMAGES)
     with pytest.raises(UsageError, match=message) as caught:
         data.find(copy)
-    assert IMAGES in str(caught.value) and "--data-dir" in str(caught.value)
+    assert IMAGES in str(caught.value)
+    for way in ("apt-get install", "torchvision.datasets", "copy the four"):
+        assert way in str(caught.value)
+
+
+def test_an_empty_folder_and_a_file_for_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"there is no {IMAGES}.*apt-get install"):
+        data.find(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=rf"{IMAGES} cannot be read \(Not a directory\)"):
+        data.find(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError("no route to host\nand more"), "no route to host"),
+        (EOFError(), "EOFError"),
+        (IncompleteRead(b""), "IncompleteRead(0 bytes read)"),
+    ],
+)
+def test_a_download_that_fails_says_why_and_leaves_nothing(
+    error: Exception, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(folder: str, download: bool) -> None:
+        Path(folder, "half").touch()
+        raise error
+
+    monkeypatch.setattr("torchvision.datasets.FashionMNIST", fail)
+    with pytest.raises(data._NotHereError) as caught:
+        data._download(tmp_path)
+    assert str(caught.value) == reason
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_where_nothing_works_one_error_names_all_ways(
@@ -104,3 +147,5 @@ def test_where_nothing_works_one_error_names_all_ways(
 def test_a_node_without_the_data_says_so(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match=r"cannot be read on node .*every node needs the data"):
         data.load(Dataset(tmp_path, "", ""), 0)
+    with pytest.raises(HarnessError, match="no path"):
+        data.load(Dataset(None, "", ""), 0)

@@ -53,3 +53,8 @@ def test_an_empty_space_and_an_unknown_mutable() -> None:
         describe_space({}, ())
     with pytest.raises(UsageError, match=r"\['y'\] are not in its space"):
         describe_space({"x": tune.uniform(0, 1)}, {"y"})
+
+
+def test_mutable_may_be_any_iterable() -> None:
+    described = describe_space({"x": tune.uniform(0, 1), "y": tune.uniform(0, 1)}, iter("xy"))
+    assert [parameter.mutable for parameter in described.values()] == [True, True]

@@ -73,6 +73,7 @@ def test_more_workers_than_the_cluster_has(cluster: RayCluster, tmp_path: Path) 
 
 
 @pytest.mark.cluster
+@pytest.mark.timeout(900)
 def test_interrupted_and_gone_on_with_on_real_data(tmp_path: Path) -> None:
     """Two strategies on FashionMNIST; Ctrl-C in the second cell, then the same command again."""
     out = tmp_path / "study"
