@@ -34,9 +34,9 @@ def check_benchmark(benchmark: Benchmark, config: Config, dataset: Dataset | Non
     session = _session(benchmark, found)
     straight, states = _train(session, config)
     again, _ = _train(_session(benchmark, found), config)
-    _assert_same(straight, again, "with the same seed again, metrics")
+    assert_same_state(straight, again, "with the same seed again, metrics")
     again, _ = _train(session, config)
-    _assert_same(straight, again, "in a session that has served a trial before, metrics")
+    assert_same_state(straight, again, "in a session that has served a trial before, metrics")
     wanted = {benchmark.metric, benchmark.test_metric, benchmark.loss_metric} - {None}
     for metrics in straight:
         assert wanted <= set(metrics), f"{wanted - set(metrics)} is not reported"
@@ -47,8 +47,8 @@ def check_benchmark(benchmark: Benchmark, config: Config, dataset: Dataset | Non
     fresh.start(dict(config), SEED)
     fresh.load(_through_a_file(states[SPLIT_AT - 1]))
     resumed = [_epoch(fresh) for _ in range(SPLIT_AT, EPOCHS)]
-    _assert_same(resumed, straight[SPLIT_AT:], "after state() and load(), metrics")
-    _assert_same(fresh.state(), states[-1], "after state() and load(), state")
+    assert_same_state(resumed, straight[SPLIT_AT:], "after state() and load(), metrics")
+    assert_same_state(fresh.state(), states[-1], "after state() and load(), state")
     if benchmark.mutable:
         _check_the_config_wins(benchmark, config, found)
 
@@ -83,8 +83,8 @@ def _check_the_config_wins(benchmark: Benchmark, config: Config, dataset: Datase
     metrics = _epoch(loaded), loaded.state()
     straight.start(dict(changed), SEED)
     where = "load() must leave the configuration given to start() in force:"
-    _assert_same(metrics[0], _epoch(straight), f"{where} metrics")
-    _assert_same(metrics[1], straight.state(), f"{where} state")
+    assert_same_state(metrics[0], _epoch(straight), f"{where} metrics")
+    assert_same_state(metrics[1], straight.state(), f"{where} state")
 
 
 def _with_other_mutables(benchmark: Benchmark, config: Config) -> Config:
@@ -97,7 +97,7 @@ def _with_other_mutables(benchmark: Benchmark, config: Config) -> Config:
     return changed
 
 
-def _assert_same(a: Any, b: Any, where: str) -> None:
+def assert_same_state(a: Any, b: Any, where: str = "state") -> None:
     """Nested plain data and tensors are equal, bit for bit; NaN equals NaN."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         torch.testing.assert_close(
@@ -106,11 +106,11 @@ def _assert_same(a: Any, b: Any, where: str) -> None:
     elif isinstance(a, Mapping) and isinstance(b, Mapping):
         assert set(a) == set(b), f"{where} differ: {set(a)} and {set(b)}"
         for key in a:
-            _assert_same(a[key], b[key], f"{where}[{key!r}]")
+            assert_same_state(a[key], b[key], f"{where}[{key!r}]")
     elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
         assert len(a) == len(b), f"{where} differ: {len(a)} and {len(b)} items"
         for index, (one, other) in enumerate(zip(a, b, strict=True)):
-            _assert_same(one, other, f"{where}[{index}]")
+            assert_same_state(one, other, f"{where}[{index}]")
     else:
         both_nan = a != a and b != b
         assert a == b or both_nan, f"{where} differ: {a!r} and {b!r}"
