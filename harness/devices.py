@@ -12,8 +12,8 @@ from harness.study import StudyConfig
 DEFAULT_MAX_SLOTS = 8
 """More slots by themselves would make a short default budget end before a trial is trained."""
 
-DEFAULT_CELL_SECONDS: dict[DeviceKind, float] = {"CPU": 54.0, "GPU": 300.0}
-"""How long the default budget lasts. On 2 cores six cells, each with about 37 s of unbilled start
+DEFAULT_CELL_SECONDS: dict[DeviceKind, float] = {"CPU": 48.0, "GPU": 300.0}
+"""How long the default budget lasts. On 2 cores six cells, each with about 40 s of unbilled start
 and end, then take less than ten minutes."""
 
 

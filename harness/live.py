@@ -16,6 +16,9 @@ from harness.clock import Clock
 from harness.cluster.spec import CellProgress
 from harness.contract.records import CellRecord, DevicesRecord
 
+CELL_OVERHEAD_S = 40.0
+"""About what a cell takes besides its budget on a laptop: process and worker-group start, end."""
+
 LINE_PERIOD_S = 10.0
 ROWS_AROUND = 12
 """Cells shown at once: a long study shows those around the one that runs."""
@@ -70,7 +73,7 @@ class _Board:
     def left_s(self) -> float:
         """Wall-clock seconds that the rest of the study will take, judged by the cells so far."""
         seconds = self.cell_seconds
-        typical = sum(seconds) / len(seconds) if seconds else self._budget_s() + 37.0
+        typical = sum(seconds) / len(seconds) if seconds else self._budget_s() + CELL_OVERHEAD_S
         left = sum(typical for row in self.rows if row.state == "waiting")
         for row in self.rows:
             if row.started is not None and row.state in ("starting", "running", "closing"):

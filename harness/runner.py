@@ -29,7 +29,7 @@ from harness.contract.records import (
     StudyRecord,
 )
 from harness.devices import decide_budget, decide_devices
-from harness.live import Display, display, duration
+from harness.live import CELL_OVERHEAD_S, Display, display, duration
 from harness.problem import make_problem
 from harness.provenance import git_state, machine, rerun_command, versions
 from harness.store import LOG_FILE, RunStore
@@ -38,9 +38,6 @@ from reports.build import build_report
 from reports.store import cell_slug, verify_cell
 from strategies.check import build_plan, misfit
 from strategies.registry import STRATEGIES, resolve
-
-CELL_OVERHEAD_S = 37.0
-"""About what a cell takes besides its budget on a laptop: process and worker-group start, end."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing.spawn as mp
+import torch.multiprocessing as mp
 import torch.nn.functional as F  # noqa: N812  (torch's own convention)
 from torch.nn.parallel import DistributedDataParallel
 
@@ -42,7 +42,7 @@ def bare_epochs(workers: int, epochs: int) -> list[float]:
     with multiprocessing.Manager() as manager:
         seconds = manager.list()
         arguments = (workers, epochs + 1, seconds)
-        mp.start_processes(_bare_worker, arguments, nprocs=workers, start_method="spawn")
+        mp.start_processes(_bare_worker, arguments, nprocs=workers, start_method="spawn")  # type: ignore[attr-defined]
         return list(seconds)[1:]
 
 
