@@ -14,6 +14,7 @@ from rich.table import Table
 
 from harness.clock import Clock
 from harness.cluster.spec import CellProgress
+from harness.contract import DEVICE_NAMES
 from harness.contract.records import CellRecord, DevicesRecord
 
 CELL_OVERHEAD_S = 40.0
@@ -53,6 +54,10 @@ class _Board:
         self.rows = [_Row(name) for name in self.names]
         self.cell_seconds: list[float] = []
 
+    @property
+    def unit(self) -> str:
+        return f"{DEVICE_NAMES[self.devices.kind]}-h"
+
     def start(self, cell: int) -> None:
         self.rows[cell].started = self.clock.now()
         self.rows[cell].state = "starting"
@@ -84,9 +89,8 @@ class _Board:
         return self._budget_s() - row.progress.held_device_seconds / self.devices.held
 
     def held(self, row: _Row) -> str:
-        unit = "GPU-h" if self.devices.kind == "GPU" else "core-h"
         held, budget = row.progress.held_device_seconds, self.budget_device_seconds
-        return f"{held / 3600:.4f} of {budget / 3600:.4f} {unit}"
+        return f"{held / 3600:.4f} of {budget / 3600:.4f} {self.unit}"
 
     def _budget_s(self) -> float:
         return self.budget_device_seconds / self.devices.held
@@ -195,9 +199,8 @@ class LiveTable:
 def render(board: _Board) -> Table:
     """The live table of a study."""
     done = sum(row.state in ("done", "kept", "failed") for row in board.rows)
-    unit = "GPU-h" if board.devices.kind == "GPU" else "core-h"
     table = Table(
-        title=f"{unit}: of {board.budget_device_seconds / 3600:.4g} per cell",
+        title=f"{board.unit}: of {board.budget_device_seconds / 3600:.4g} per cell",
         title_justify="left",
         caption=f"{done} of {len(board.rows)} cells done; about {duration(board.left_s())} left",
         caption_justify="left",
@@ -205,7 +208,7 @@ def render(board: _Board) -> Table:
         padding=(0, 1, 0, 0),
     )
     table.add_column("cell", no_wrap=True)
-    for heading in ("run", "pause", "stop", "finish", "fail", "epochs", unit, "incumbent"):
+    for heading in ("run", "pause", "stop", "finish", "fail", "epochs", board.unit, "incumbent"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("left", justify="right", no_wrap=True)
     styles = {"running": "bold", "failed": "red", "waiting": "dim"}

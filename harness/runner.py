@@ -18,8 +18,8 @@ from harness.clock import Clock, MonotonicClock, utc_timestamp
 from harness.cluster.launcher import launch_cell
 from harness.cluster.ray_cluster import RayCluster, ray_cluster
 from harness.cluster.spec import CellSpec
-from harness.cluster.storage import is_local, open_storage
-from harness.contract import Benchmark, Dataset, Strategy, UsageError
+from harness.cluster.storage import Storage, is_local, open_storage
+from harness.contract import DEVICE_NAMES, Benchmark, Dataset, Strategy, UsageError
 from harness.contract.records import (
     BenchmarkRecord,
     CellRecord,
@@ -34,7 +34,6 @@ from harness.problem import make_problem
 from harness.provenance import git_state, machine, rerun_command, versions
 from harness.store import LOG_FILE, RunStore
 from harness.study import StudyConfig
-from reports.build import build_report
 from reports.store import cell_slug, verify_cell
 from strategies.check import build_plan, misfit
 from strategies.registry import STRATEGIES, resolve
@@ -96,15 +95,19 @@ def run_study(config: StudyConfig, console: Console) -> int:
                 _say(console, f"note: {line}", "yellow")
             record = _study_record(study, space, store.folder)
             resumed = store.begin(record)
+            storage = open_storage(config.storage or str(_default_storage(out)))
             _announce(console, study, out, resumed)
             try:
-                outcomes = _run_cells(study, store, cluster, console, clock)
+                outcomes = _run_cells(study, store, cluster, storage, console, clock)
             except KeyboardInterrupt:
-                _say_how_to_go_on(console, record, store)
+                _say_how_to_go_on(console, study, record.command, store)
                 raise
             finally:
                 with contextlib.suppress(OSError):
                     _default_storage(out).rmdir()
+    # Late: seaborn and scipy take seconds that a mistake need not wait for to be told.
+    from reports.build import build_report
+
     report = build_report(out)
     failed = {cell: reason for cell, reason in outcomes.items() if reason is not None}
     for (strategy, seed), reason in failed.items():
@@ -219,7 +222,7 @@ def _study_record(study: _Study, space: dict[str, ParameterRecord], out: Path) -
 
 def _announce(console: Console, study: _Study, out: Path, resumed: bool) -> None:
     devices, config = study.devices, study.config
-    unit = "GPU" if devices.kind == "GPU" else "core"
+    unit = DEVICE_NAMES[devices.kind]
     seconds = study.budget_device_seconds / devices.held
     lines = [
         f"{'going on with' if resumed else 'study'} {out}: {config.benchmark} "
@@ -236,7 +239,12 @@ def _announce(console: Console, study: _Study, out: Path, resumed: bool) -> None
 
 
 def _run_cells(
-    study: _Study, store: RunStore, cluster: RayCluster, console: Console, clock: Clock
+    study: _Study,
+    store: RunStore,
+    cluster: RayCluster,
+    storage: Storage,
+    console: Console,
+    clock: Clock,
 ) -> dict[tuple[str, int], str | None]:
     """Run the cells one after another; returns for each why it failed, or ``None``."""
     outcomes: dict[tuple[str, int], str | None] = {}
@@ -248,23 +256,27 @@ def _run_cells(
                 shown.ended(index, before, kept=True)
                 outcomes[strategy, seed] = None
                 continue
-            outcomes[strategy, seed] = _run_cell(study, store, cluster, index, shown)
+            outcomes[strategy, seed] = _run_cell(study, store, cluster, storage, index, shown)
     return outcomes
 
 
-def _say_how_to_go_on(console: Console, record: StudyRecord, store: RunStore) -> None:
-    cells = [(strategy.name, seed) for seed in record.seeds for strategy in record.strategies]
-    done = sum(isinstance(store.finished(*cell), CellRecord) for cell in cells)
+def _say_how_to_go_on(console: Console, study: _Study, command: str, store: RunStore) -> None:
+    done = sum(isinstance(store.finished(*cell), CellRecord) for cell in study.cells)
     _say(
         console,
-        f"interrupted: {done} of {len(cells)} cells are done and kept. Go on with:\n"
-        f"  {record.command}\nor see what there is so far with:\n"
+        f"interrupted: {done} of {len(study.cells)} cells are done and kept. Go on with:\n"
+        f"  {command}\nor see what there is so far with:\n"
         f"  python -m harness report {shlex.quote(str(store.folder))}",
     )
 
 
 def _run_cell(
-    study: _Study, store: RunStore, cluster: RayCluster, index: int, shown: Display
+    study: _Study,
+    store: RunStore,
+    cluster: RayCluster,
+    storage: Storage,
+    index: int,
+    shown: Display,
 ) -> str | None:
     strategy, seed = study.cells[index]
     folder = store.fresh_cell(strategy, seed)
@@ -275,7 +287,7 @@ def _run_cell(
         code = launch_cell(spec, folder, log, lambda progress: shown.progress(index, progress))
     finally:
         # Here, not in the cell's process, so that nothing is left of one that was killed.
-        open_storage(spec.storage).child(spec.name).delete()
+        storage.child(spec.name).delete()
     outcome = verify_cell(folder)
     if isinstance(outcome, str):
         outcome = f"its process ended with exit code {code}; see {log}"

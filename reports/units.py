@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from harness.contract import DeviceKind
+from harness.contract import DEVICE_NAMES, DeviceKind
 
 NOTHING = "–"
-_NAMES: dict[DeviceKind, str] = {"CPU": "core", "GPU": "GPU"}
 _SCALES = ((7200.0, 3600.0, "hours"), (600.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
 
 
@@ -25,7 +24,7 @@ class ComputeUnit:
         size, word = next(
             (size, word) for least, size, word in _SCALES if budget_device_seconds >= least
         )
-        return cls(size, f"{_NAMES[kind]}-{word}")
+        return cls(size, f"{DEVICE_NAMES[kind]}-{word}")
 
     def number(self, device_seconds: float) -> str:
         return quantity(device_seconds / self.device_seconds)

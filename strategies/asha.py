@@ -8,14 +8,29 @@ rung when it arrives is stopped for good, one that arrives early goes on.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harness.contract import Problem, UsageError
+from harness.contract import Plan, Problem, UsageError
+from strategies.searchers import Built
 
 if TYPE_CHECKING:
     from ray.tune.schedulers import AsyncHyperBandScheduler
 
 GRACE_EPOCHS, REDUCTION_FACTOR = 1, 3
+
+
+def under_asha(problem: Problem, search: Callable[[Problem], Built]) -> Plan:
+    """A searcher with ASHA's default settings. Raises what ``search`` raises."""
+    searcher, searcher_settings = search(problem)
+    scheduler, rungs, settings, warnings = asha(problem)
+    return Plan(
+        searcher=searcher,
+        scheduler=scheduler,
+        rungs=rungs,
+        settings={**searcher_settings, **settings},
+        warnings=warnings,
+    )
 
 
 def asha(

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from harness.contract import Plan, Problem, Strategy
-from strategies.asha import asha
+from strategies.asha import under_asha
 from strategies.searchers import random_search
 
 
 def build(problem: Problem) -> Plan:
-    searcher, searcher_settings = random_search(problem)
-    scheduler, rungs, settings, warnings = asha(problem)
-    return Plan(
-        searcher=searcher,
-        scheduler=scheduler,
-        rungs=rungs,
-        settings={**searcher_settings, **settings},
-        warnings=warnings,
-    )
+    return under_asha(problem, random_search)
 
 
 STRATEGY = Strategy(

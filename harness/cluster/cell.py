@@ -6,7 +6,6 @@ one loads Ray Tune and the searchers.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from harness.cluster.pool import PoolAccount, start_pool
 from harness.cluster.spec import CellProgress, CellSpec
 from harness.cluster.storage import open_storage
 from harness.contract.records import CellRecord
+from harness.contract.registry import module_of_file
 from strategies.registry import STRATEGIES
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def run_cell(
 ) -> CellRecord:
     """Run a cell from its start to its cut; its events and incumbent are in ``folder``.
 
-    Seeds this process's global random states, which PBT and ASHA draw from: one cell, one process.
-    ``started`` is when the process began, by ``clock``.
+    One cell, one process: it seeds the process's global random states. ``started`` is when the
+    process began, by ``clock``.
     """
     report(CellProgress(phase="starting"))
     benchmark = make_benchmark(spec.study.benchmark, spec.study.benchmark_options)
@@ -62,7 +62,7 @@ def load_files(spec: CellSpec) -> None:
     ):
         for path in files:
             registry.add_file(path)
-            ray.cloudpickle.register_pickle_by_value(sys.modules[f"harness_file_{path.stem}"])
+            ray.cloudpickle.register_pickle_by_value(module_of_file(path))
 
 
 class Watch:

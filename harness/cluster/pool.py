@@ -41,15 +41,10 @@ STRAGGLER_FACTOR, STRAGGLER_MIN_S = 10.0, 60.0
 
 
 @dataclass
-class _InFlight:
-    trial: int
-    started_s: float
-
-
-@dataclass
 class _Slot:
     """One worker group. ``generation`` counts restarts, so that a late word of a dead one is known
-    as such; ``broken_by`` is the trial that made the last restart necessary."""
+    as such; ``broken_by`` is the trial that made the last restart necessary; ``in_flight_since_s``
+    is when ``trial``'s command under way began."""
 
     index: int
     ledger: SlotLedger = field(default_factory=SlotLedger)
@@ -62,7 +57,7 @@ class _Slot:
     death: str | None = None
     trial: int | None = None
     broken_by: int | None = None
-    in_flight: _InFlight | None = None
+    in_flight_since_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -134,10 +129,10 @@ class WorkerPool:
         self._over.set()
         in_flight = []
         for slot in self._slots:
-            under_way = slot.in_flight
-            if under_way is not None:
-                in_flight.append((under_way.trial, max(at_s - under_way.started_s, 0.0)))
-                slot.ledger.charge_until(at_s, under_way.trial, "train")
+            if slot.in_flight_since_s is not None:
+                assert slot.trial is not None
+                in_flight.append((slot.trial, max(at_s - slot.in_flight_since_s, 0.0)))
+                slot.ledger.charge_until(at_s, slot.trial, "train")
             elif slot.ready.is_set():
                 slot.ledger.charge_until(at_s, None, "idle")
             else:
@@ -173,7 +168,8 @@ class WorkerPool:
         slot = self._slots[index]
         await self._unless_over(self._opened.wait())
         dispatched_s = self._now_s()
-        if not slot.ready.is_set():
+        is_restarting = not slot.ready.is_set()
+        if is_restarting:
             slot.ledger.charge_until(dispatched_s, slot.broken_by, "setup")
         # Waiting between two epochs of one trial is that trial's; between trials it is nobody's.
         waiter = command.trial if slot.trial == command.trial else None
@@ -181,13 +177,13 @@ class WorkerPool:
         slot.trial = command.trial
         await self._unless_over(slot.ready.wait())
         started_s = self._now_s()
-        kind: Kind = "idle" if slot.broken_by is None else "setup"
-        slot.ledger.charge_until(started_s, slot.broken_by, kind)
+        if is_restarting:
+            slot.ledger.charge_until(started_s, slot.broken_by, "setup")
         if slot.death is not None:
             reason = slot.death
             self._replace(slot, reason)
             raise EpochError(reason, at_s=started_s)
-        slot.in_flight = _InFlight(command.trial, started_s)
+        slot.in_flight_since_s = started_s
         slot.outcomes.clear()
         slot.outcome_came.clear()
         for future in slot.waiting.values():
@@ -195,11 +191,22 @@ class WorkerPool:
         slot.waiting.clear()
         outcomes = await self._unless_over(self._gather(slot))
         reported_s = self._now_s()
-        slot.in_flight = None
+        slot.in_flight_since_s = None
         spans = _mean_spans(outcomes)
         charges = [Charge(command.trial, kind, seconds) for kind, seconds in spans]
         slot.ledger.charge_measured(reported_s, charges, command.trial)
-        return self._result(slot, outcomes, started_s, reported_s)
+        first = outcomes[0]
+        if first.error is not None:
+            raise EpochError(first.error, _first_log(outcomes), reported_s)
+        return EpochResult(
+            metrics=first.metrics,
+            spans=spans,
+            state_ref=first.state_ref,
+            slot=slot.index,
+            started_s=started_s,
+            reported_s=reported_s,
+            trial_seconds=slot.ledger.trial_seconds(command.trial),
+        )
 
     # Called by workers --------------------------------------------------------------------------
 
@@ -281,8 +288,8 @@ class WorkerPool:
         slot.ready.clear()
         slot.workers, slot.waiting, slot.outcomes, slot.death = {}, {}, {}, None
         pool = ray.get_runtime_context().current_actor
-        name = f"slot-{slot.index}-{slot.generation}-{uuid.uuid4().hex[:8]}"
         generation = slot.generation
+        name = f"slot-{slot.index}-{generation}-{uuid.uuid4().hex[:8]}"
         task = asyncio.get_running_loop().run_in_executor(
             self._threads,
             self._run_worker_group,
@@ -290,7 +297,7 @@ class WorkerPool:
             name,
             pool,
             slot.index,
-            slot.generation,
+            generation,
         )
         self._tasks.add(task)
 
@@ -305,23 +312,6 @@ class WorkerPool:
                 slot.ready.set()
 
         task.add_done_callback(ended)
-
-    def _result(
-        self, slot: _Slot, outcomes: list[EpochOutcome], started_s: float, reported_s: float
-    ) -> EpochResult:
-        first = outcomes[0]
-        if first.error is not None:
-            raise EpochError(first.error, _first_log(outcomes), reported_s)
-        assert slot.trial is not None
-        return EpochResult(
-            metrics=first.metrics,
-            spans=_mean_spans(outcomes),
-            state_ref=first.state_ref,
-            slot=slot.index,
-            started_s=started_s,
-            reported_s=reported_s,
-            trial_seconds=slot.ledger.trial_seconds(slot.trial),
-        )
 
     async def _take_back_from_the_dead(self) -> None:
         for index, holder in list(self._holders.items()):

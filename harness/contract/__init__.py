@@ -1,6 +1,7 @@
 """The small contract that the four packages share; no Ray, no torch, no files."""
 
 from harness.contract.benchmark import (
+    DEVICE_NAMES,
     Benchmark,
     Config,
     Dataset,
@@ -13,6 +14,7 @@ from harness.contract.errors import HarnessError, UsageError, unknown_name
 from harness.contract.strategy import Plan, Problem, Strategy
 
 __all__ = [
+    "DEVICE_NAMES",
     "Benchmark",
     "Config",
     "Dataset",

@@ -19,6 +19,9 @@ Config = dict[str, Any]
 Mode = Literal["min", "max"]
 DeviceKind = Literal["CPU", "GPU"]
 
+DEVICE_NAMES: dict[DeviceKind, str] = {"CPU": "core", "GPU": "GPU"}
+"""As in core-hours, GPU-hours."""
+
 
 @dataclass(frozen=True)
 class Worker:

@@ -156,8 +156,17 @@ def _is_installed(module_name: str) -> bool:
         return False
 
 
+def module_of_file(path: Path) -> ModuleType:
+    """The module that :meth:`Registry.add_file` made of a file."""
+    return sys.modules[_module_name(path)]
+
+
+def _module_name(path: Path) -> str:
+    return f"harness_file_{path.stem}"
+
+
 def _import_file(path: Path) -> ModuleType:
-    name = f"harness_file_{path.stem}"
+    name = _module_name(path)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -164,15 +164,14 @@ class Recorder(tune.Callback):
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
     ) -> None:
         """Not a failed epoch (that is a result), but the death of the trial's Tune actor."""
-        failure = Failure("the trial's Tune actor died", str(trial.get_error()), self.last_report_s)
-        self._write_retries(trial.trial_id, self._trials[trial.trial_id], [failure])
+        death = self._death_of_actor(trial)
+        self._write_retries(trial.trial_id, self._trials[trial.trial_id], [death])
 
     def on_trial_error(
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
     ) -> None:
         self.on_trial_start(iteration, trials, trial)
-        failure = Failure("the trial's Tune actor died", str(trial.get_error()), self.last_report_s)
-        self._fail(trial.trial_id, self._trials[trial.trial_id], failure)
+        self._fail(trial.trial_id, self._trials[trial.trial_id], self._death_of_actor(trial))
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         self.counts.running = sum(trial.status == Trial.RUNNING for trial in trials)
@@ -232,6 +231,9 @@ class Recorder(tune.Callback):
             parent=None if extra["parent"] is None else Parent(**extra["parent"]),
             is_incumbent=noted.is_best,
         )
+
+    def _death_of_actor(self, trial: Trial) -> Failure:
+        return Failure("the trial's Tune actor died", str(trial.get_error()), self.last_report_s)
 
     def _write_retries(self, tune_id: str, progress: _Progress, failures: list[Failure]) -> None:
         for failure in failures:
