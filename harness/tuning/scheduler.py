@@ -64,6 +64,10 @@ class RecordingScheduler(TrialScheduler):
         return bool(self._scheduler.set_search_properties(metric, mode, **spec))
 
     def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
+        # Tune names a trial's folder when it asks for an actor, so a trial that gets a cached actor
+        # at once, or that the cell's end leaves waiting, may have none: checkpoints and
+        # `Tuner.fit`'s results then raise. No harm in doing it twice.
+        trial.init_local_path()
         self._scheduler.on_trial_add(tune_controller, trial)
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 import ray
 import torch
+from ray.train._internal.storage import StorageContext
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import FIFOScheduler
 
 from benchmarks.registry import make_benchmark
 from benchmarks.testing import assert_same_state
@@ -21,6 +24,8 @@ from harness.cluster.storage import Storage
 from harness.cluster.train_spec import TrainRunSpec
 from harness.cluster.worker_loop import unpack_state
 from harness.contract.records import KINDS, Incumbent, Report, TrialEnd
+from harness.tuning.scheduler import RecordingScheduler
+from harness.tuning.scores import Scoreboard
 from reports.run import Cell
 from tests.harness.conftest import RunCell
 
@@ -163,6 +168,17 @@ def test_pbt_exploits_and_goes_on_from_the_checkpoints_epoch(run_cell: RunCell) 
     assert max(report.trial for report in cell.reports) >= population, (
         "a fresh population when one finishes early"
     )
+
+
+def test_a_trial_has_its_folder_before_it_starts(cluster: RayCluster, tmp_path: Path) -> None:
+    """The cell's end can leave a trial waiting for an actor, and Tune's results ask for a path."""
+    storage = StorageContext(storage_path=str(tmp_path), experiment_dir_name="tune")
+    trial = Trial("toy", stub=True, storage=storage)
+    scheduler = RecordingScheduler(
+        FIFOScheduler(), metric="score", max_epochs=9, scores=Scoreboard("max"), heals=False
+    )
+    scheduler.on_trial_add(None, trial)
+    assert str(trial.path).startswith(storage.experiment_fs_path)
 
 
 def test_two_slots_where_less_is_better(run_cell: RunCell) -> None:

@@ -52,10 +52,12 @@ class Listener(Searcher):
 
 
 class Trial:
-    """All that Ray's ASHA asks of a trial."""
+    """All that Ray's ASHA and its wrapper ask of a trial."""
 
     def __init__(self, trial_id: str) -> None:
         self.trial_id = trial_id
+
+    def init_local_path(self) -> None: ...
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
