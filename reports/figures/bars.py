@@ -74,7 +74,7 @@ def _draw_bar(axes: Axes, y: int, bar: Bar) -> None:
         )  # fmt: skip
         start += piece.share
     if bar.mark is not None:
-        axes.plot([bar.mark], [y], "D", color=INK, mec=PAPER, ms=7, zorder=3)
+        axes.plot([bar.mark], [y], "D", color=INK, mec=PAPER, ms=7, zorder=3, clip_on=False)
     above = y - 0.27
     axes.text(0, above, bar.name, ha="left", va="bottom")
     axes.text(1, above, bar.note, ha="right", va="bottom")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -80,7 +81,14 @@ def test_interrupted_and_gone_on_with_on_real_data(tmp_path: Path) -> None:
     words = ["--strategies", "random/asha,pbt", "--budget", "0.008", "--out", str(out)]
     first, second = (out / "cells" / name for name in ("random-asha--seed-0", "pbt--seed-0"))
     command = [sys.executable, "-m", "harness", "run", *words]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A job in the background of a shell ignores Ctrl-C, and so would the child of these tests.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
     deadline = time.monotonic() + 240
     while not (second / "events.jsonl").exists():
         assert process.poll() is None and time.monotonic() < deadline
