@@ -7,6 +7,7 @@ import sys
 import typer
 
 from harness.commands.list_ import list_
+from harness.commands.record import record
 from harness.commands.report import report
 from harness.commands.run import run
 from harness.contract import HarnessError
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 app.command("run")(run)
 app.command("list")(list_)
+app.command("record")(record)
 app.command("report")(report)
 
 

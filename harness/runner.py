@@ -12,7 +12,8 @@ from types import FrameType
 
 from rich.console import Console
 
-from benchmarks.registry import BENCHMARKS, make_benchmark, options_of
+from benchmarks.describe import describe_benchmark
+from benchmarks.registry import BENCHMARKS, make_benchmark
 from benchmarks.space import describe_space
 from harness.clock import Clock, MonotonicClock, utc_timestamp
 from harness.cluster.launcher import launch_cell
@@ -21,10 +22,8 @@ from harness.cluster.spec import CellSpec
 from harness.cluster.storage import Storage, is_local, open_storage
 from harness.contract import DEVICE_NAMES, Benchmark, Dataset, Strategy, UsageError
 from harness.contract.records import (
-    BenchmarkRecord,
     CellRecord,
     DevicesRecord,
-    ParameterRecord,
     StrategyRecord,
     StudyRecord,
 )
@@ -79,7 +78,7 @@ def run_study(config: StudyConfig, console: Console) -> int:
     strategies, misfits = _fitting(config, strategies, benchmark)
     for name, reason in {**left_out, **misfits}.items():
         _say(console, f"left out: {name}: {reason}", "yellow")
-    space = describe_space(benchmark.space(), benchmark.mutable)
+    describe_space(benchmark.space(), benchmark.mutable)  # refused here, before anything starts
     out = config.out or Path("runs") / f"{config.benchmark}-{utc_timestamp().replace(':', '')[:17]}"
     store = RunStore(out)
     with store.locked():
@@ -93,7 +92,7 @@ def run_study(config: StudyConfig, console: Console) -> int:
             study = _decide(config, benchmark, dataset, strategies, cluster)
             for line in _check_plans(study):
                 _say(console, f"note: {line}", "yellow")
-            record = _study_record(study, space, store.folder)
+            record = _study_record(study, store.folder)
             resumed = store.begin(record)
             storage = open_storage(config.storage or str(_default_storage(out)))
             _announce(console, study, out, resumed)
@@ -178,23 +177,12 @@ def _check_plans(study: _Study) -> list[str]:
     return notes
 
 
-def _study_record(study: _Study, space: dict[str, ParameterRecord], out: Path) -> StudyRecord:
-    benchmark, config = study.benchmark, study.config
+def _study_record(study: _Study, out: Path) -> StudyRecord:
+    config = study.config
     commit, dirty = git_state()
     return StudyRecord(
         study=config.model_dump(mode="json", exclude={"out"}),
-        benchmark=BenchmarkRecord(
-            name=benchmark.name,
-            options=options_of(benchmark),
-            metric=benchmark.metric,
-            mode=benchmark.mode,
-            test_metric=benchmark.test_metric,
-            max_epochs=benchmark.max_epochs,
-            space=space,
-            dataset_source=study.dataset.source,
-            dataset_sha256=study.dataset.sha256,
-            data_seed=config.data_seed,
-        ),
+        benchmark=describe_benchmark(study.benchmark, study.dataset, config.data_seed),
         strategies=[
             StrategyRecord(
                 name=strategy.name,

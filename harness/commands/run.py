@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from harness.contract import UsageError
+from harness.commands.options import parse_options
 from harness.study import StudyConfig, make_study
 
 COMPUTE, WHERE, MORE = "What a cell holds", "Where it runs and writes", "More"
@@ -129,7 +129,7 @@ def run(
         "storage": storage,
         "data_dir": data_dir,
         "out": out,
-        "benchmark_options": _options(benchmark_option),
+        "benchmark_options": parse_options(benchmark_option) or None,
         "strategy_files": strategy_file or None,
         "benchmark_files": benchmark_file or None,
         "data_seed": data_seed,
@@ -144,15 +144,3 @@ def _run(study: StudyConfig) -> int:
     from harness.runner import run_study
 
     return run_study(study, Console())
-
-
-def _options(pairs: list[str] | None) -> dict[str, Any] | None:
-    if not pairs:
-        return None
-    options = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--benchmark-option must be NAME=VALUE, not {pair!r}")
-        options[name.strip()] = value.strip()
-    return options

@@ -5,6 +5,7 @@ A broken or not-installed one stays in the list with its reason; it is refused o
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -90,7 +91,8 @@ class Registry(Generic[T]):
         return self.entries()[name].source
 
     def add_file(self, path: Path) -> list[str]:
-        """Register what a Python file defines; returns the names.
+        """Register what a Python file defines; returns the names. A file that is registered
+        already is not read again.
 
         Raises :class:`UsageError` where the file is missing, broken, or defines nothing of this
         kind, or a name that is taken.
@@ -98,6 +100,8 @@ class Registry(Generic[T]):
         if not path.is_file():
             raise UsageError(f"no {self.kind} file at {path}")
         source = f"file {path}"
+        if before := [entry.name for entry in self._from_files if entry.source == source]:
+            return before
         try:
             module = _import_file(path)
         except Exception as error:
@@ -162,7 +166,9 @@ def module_of_file(path: Path) -> ModuleType:
 
 
 def _module_name(path: Path) -> str:
-    return f"harness_file_{path.stem}"
+    """Its own for each file, also where two are called alike."""
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
+    return f"harness_file_{path.stem}_{digest}"
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -1,0 +1,1 @@
+"""Making recorded tables from real training."""
