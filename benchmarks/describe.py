@@ -21,4 +21,5 @@ def describe_benchmark(benchmark: Benchmark, dataset: Dataset, data_seed: int) -
         dataset_source=dataset.source,
         dataset_sha256=dataset.sha256,
         data_seed=data_seed,
+        caveats=list(benchmark.caveats),
     )

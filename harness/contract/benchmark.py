@@ -41,6 +41,19 @@ class Dataset:
     sha256: str
 
 
+@dataclass(frozen=True)
+class EpochCost:
+    """Device-seconds (all of a trial's workers together) of one epoch, by kind of work.
+
+    ``start``: beginning the trial, in its first epoch. For an executor whose clock is virtual.
+    """
+
+    train: float
+    evaluate: float = 0.0
+    checkpoint: float = 0.0
+    start: float = 0.0
+
+
 class Session(ABC):
     """One trial's training at a time; every rank of a worker group makes the same calls.
 
@@ -75,24 +88,37 @@ class Session(ABC):
     def load(self, state: Mapping[str, Any]) -> None:
         """Take back a ``state()``, after ``start``, whose ``config`` wins (PBT changes it)."""
 
+    def epoch_cost(self) -> EpochCost | None:
+        """What the last epoch cost or, with a virtual clock, will be charged as.
+
+        ``None`` (the default): the benchmark's ``epoch_device_seconds``, all of it training.
+        """
+        return None
+
 
 class Benchmark(ABC):
     """What is tuned: a search space, a metric with its mode, the epochs cap, the training code.
 
     The fields of a benchmark's (pydantic) dataclass are its options, set by
-    ``--benchmark-option name=value``.
+    ``--benchmark-option name=value``. What is not a ClassVar below is a plain class attribute where
+    it is always the same, or set on the instance where an option decides it.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     requires: ClassVar[tuple[str, ...]] = ()
-    metric: ClassVar[str]
-    mode: ClassVar[Mode]
-    test_metric: ClassVar[str | None] = None
-    loss_metric: ClassVar[str | None] = None
+    metric: str
+    mode: Mode
+    test_metric: str | None = None
+    loss_metric: str | None = None
     gives_checkpoints: ClassVar[bool] = True
-    mutable: ClassVar[frozenset[str]] = frozenset()
+    mutable: frozenset[str] = frozenset()
     """Parameters that may change in the middle of a trial (what PBT may perturb)."""
+    light_sessions: ClassVar[bool] = False
+    """A session costs next to nothing to build and keep: the virtual executor then keeps one per
+    slot. Otherwise all trials take turns on a single one, with ``state`` and ``load``."""
+    caveats: tuple[str, ...] = ()
+    """What a reader of the report must know about these results, a sentence each."""
     max_epochs: int
 
     @abstractmethod

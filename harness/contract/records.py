@@ -182,6 +182,7 @@ class BenchmarkRecord(Record):
     dataset_source: str
     dataset_sha256: str
     data_seed: int
+    caveats: list[str] = []
 
 
 class StrategyRecord(Record):
