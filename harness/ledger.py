@@ -24,6 +24,15 @@ class Charge:
     seconds: float
 
 
+@dataclass(frozen=True)
+class CellAccount:
+    """A cell's final account, in slot-seconds; ``in_flight``: (trial, work cut off at the end)."""
+
+    ended_s: float
+    charges: list[Charge]
+    in_flight: list[tuple[int, float]]
+
+
 class SlotLedger:
     """The account of one slot. All times are seconds since the cell's start."""
 

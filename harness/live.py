@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from harness.cell import CellProgress
 from harness.clock import Clock
-from harness.cluster.spec import CellProgress
 from harness.contract import DEVICE_NAMES
 from harness.contract.records import CellRecord, DevicesRecord
 

@@ -18,7 +18,7 @@ from benchmarks.space import describe_space
 from harness.clock import Clock, MonotonicClock, utc_timestamp
 from harness.cluster.launcher import launch_cell
 from harness.cluster.ray_cluster import RayCluster, ray_cluster
-from harness.cluster.spec import CellSpec
+from harness.cluster.spec import ClusterCellSpec
 from harness.cluster.storage import Storage, is_local, open_storage
 from harness.contract import DEVICE_NAMES, Benchmark, Dataset, Strategy, UsageError
 from harness.contract.records import (
@@ -290,10 +290,12 @@ def _default_storage(out: Path) -> Path:
     return out.resolve() / "storage"
 
 
-def _cell_spec(study: _Study, out: Path, cluster: RayCluster, strategy: str, seed: int) -> CellSpec:
+def _cell_spec(
+    study: _Study, out: Path, cluster: RayCluster, strategy: str, seed: int
+) -> ClusterCellSpec:
     slug = cell_slug(strategy, seed)
     storage = study.config.storage or str(_default_storage(out))
-    return CellSpec(
+    return ClusterCellSpec(
         strategy=strategy,
         seed=seed,
         study=study.config,

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import ray
 
 from benchmarks.registry import BENCHMARKS, make_benchmark
+from harness.cell import CellProgress
 from harness.clock import Clock
 from harness.cluster.messages import EpochError
-from harness.cluster.pool import PoolAccount, start_pool
-from harness.cluster.spec import CellProgress, CellSpec
+from harness.cluster.pool import start_pool
+from harness.cluster.spec import ClusterCellSpec
 from harness.cluster.storage import open_storage
 from harness.contract.records import CellRecord
 from harness.contract.registry import module_of_file
+from harness.ledger import CellAccount
 from strategies.registry import STRATEGIES
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ STATUS_PERIOD_S = 0.5
 
 
 def run_cell(
-    spec: CellSpec, folder: Path, report: Report, clock: Clock, started: float
+    spec: ClusterCellSpec, folder: Path, report: Report, clock: Clock, started: float
 ) -> CellRecord:
     """Run a cell from its start to its cut; its events and incumbent are in ``folder``.
 
@@ -43,18 +45,28 @@ def run_cell(
     storage = open_storage(spec.storage).child(spec.name)
     pool, opening = start_pool(spec, benchmark, storage)
     # Loaded while the groups start.
-    from harness.cluster.tuning_run import TuningRun
+    from harness.cluster.incumbent_saver import IncumbentSaver
+    from harness.cluster.tuning_run import run_tuner
+    from harness.tuning.cell_tuning import CellTuning
 
-    run = TuningRun(spec, benchmark, folder)
-    watch = Watch(spec, run.recorder, opening, report, clock, started)
-    run.tune(pool, storage, watch.is_over)
+    saver = IncumbentSaver(folder)
+    strategy = STRATEGIES.get(spec.strategy)
+    tuning = CellTuning(spec, strategy, benchmark, folder, clock, saver)
+    watch = Watch(spec, tuning.recorder, opening, report, clock, started)
+    run_tuner(tuning, pool, storage, watch.is_over)
     watch.end()
-    account: PoolAccount = ray.get(pool.close.remote())
-    run.recorder.finish(account.ended_s)
-    return run.record(account, watch.setup_seconds, clock.now() - started)
+    account: CellAccount = ray.get(pool.close.remote())
+    tuning.recorder.finish(account.ended_s)
+    return tuning.record(
+        account,
+        setup_seconds=watch.setup_seconds,
+        wall_seconds=clock.now() - started,
+        searcher_seconds=0.0 if tuning.told is None else tuning.told.seconds,
+        warnings=saver.finish(),
+    )
 
 
-def load_files(spec: CellSpec) -> None:
+def load_files(spec: ClusterCellSpec) -> None:
     """Register the user's own files; their classes travel to the workers by value."""
     for registry, files in (
         (STRATEGIES, spec.study.strategy_files),
@@ -70,7 +82,7 @@ class Watch:
 
     def __init__(
         self,
-        spec: CellSpec,
+        spec: ClusterCellSpec,
         recorder: Recorder,
         opening: Any,
         report: Report,

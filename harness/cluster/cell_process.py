@@ -16,9 +16,10 @@ import benchmarks
 import harness
 import reports
 import strategies
+from harness.cell import CellProgress
 from harness.clock import MonotonicClock
 from harness.cluster.cell import load_files, run_cell
-from harness.cluster.spec import CellProgress, CellSpec
+from harness.cluster.spec import ClusterCellSpec
 from harness.contract.files import write_atomically
 
 TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
@@ -28,7 +29,7 @@ TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
 def main(folder: Path, status_fd: int) -> None:
     clock = MonotonicClock()
     started = clock.now()
-    spec = CellSpec.model_validate_json(sys.stdin.read())
+    spec = ClusterCellSpec.model_validate_json(sys.stdin.read())
     # Without it, Ray Train's State API client gives up where a machine runs two clusters, and a
     # stopped group's devices stay taken.
     runtime_env: dict[str, Any] = {"env_vars": {"RAY_ADDRESS": spec.ray_address} | TRAIN_SETTINGS}

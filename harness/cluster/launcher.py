@@ -11,13 +11,14 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.cluster.spec import CellProgress, CellSpec
+from harness.cell import CellProgress
+from harness.cluster.spec import ClusterCellSpec
 
 TERMINATE_GRACE_S = 10.0
 
 
 def launch_cell(
-    spec: CellSpec, folder: Path, log: Path, on_progress: Callable[[CellProgress], None]
+    spec: ClusterCellSpec, folder: Path, log: Path, on_progress: Callable[[CellProgress], None]
 ) -> int:
     """Run a cell to its end in a process of its own; returns its exit code.
 

@@ -23,12 +23,12 @@ from harness.cluster.messages import (
     EpochOutcome,
     EpochResult,
 )
-from harness.cluster.spec import CellSpec
+from harness.cluster.spec import ClusterCellSpec
 from harness.cluster.storage import Storage
 from harness.cluster.train_spec import TrainRunSpec
 from harness.contract import Benchmark
 from harness.contract.records import Kind
-from harness.ledger import Charge, SlotLedger
+from harness.ledger import CellAccount, Charge, SlotLedger
 
 START_TIMEOUT_S = 900.0
 """How long worker groups may take to start (a cluster may have to add nodes first)."""
@@ -60,15 +60,6 @@ class _Slot:
     in_flight_since_s: float | None = None
 
 
-@dataclass(frozen=True)
-class PoolAccount:
-    """A cell's final account, in slot-seconds: charges, and work under way at the cut."""
-
-    ended_s: float
-    charges: list[Charge]
-    in_flight: list[tuple[int, float]]
-
-
 class WorkerPool:
     """See the module. Every public method is called remotely."""
 
@@ -89,7 +80,7 @@ class WorkerPool:
         self._opened = asyncio.Event()
         self._over = asyncio.Event()
         self._budget_s = float("inf")
-        self._account: PoolAccount | None = None
+        self._account: CellAccount | None = None
         self._tasks: set[asyncio.Future[None]] = set()
         # The event loop's own executor has too few threads for many slots.
         self._threads = ThreadPoolExecutor(max_workers=4 * slots + 4)
@@ -117,7 +108,7 @@ class WorkerPool:
         asyncio.get_running_loop().call_later(budget_s, self._cut, budget_s)
         self._opened.set()
 
-    async def close(self) -> PoolAccount:
+    async def close(self) -> CellAccount:
         """End the cell now, unless it was cut at its budget before; commands under way end."""
         self._cut(min(self._now_s(), self._budget_s))
         assert self._account is not None
@@ -141,7 +132,7 @@ class WorkerPool:
                 future.set_result(None)
             slot.waiting.clear()
         charges = [charge for slot in self._slots for charge in slot.ledger.charges()]
-        self._account = PoolAccount(at_s, charges, in_flight)
+        self._account = CellAccount(at_s, charges, in_flight)
 
     # Called by trial actors ---------------------------------------------------------------------
 
@@ -345,7 +336,7 @@ def _straggler_reason(outcomes: dict[int, EpochOutcome], workers: int) -> str:
     return f"worker {silent} of {workers} did not report although rank {sorted(outcomes)} had"
 
 
-def start_pool(spec: CellSpec, benchmark: Benchmark, storage: Storage) -> tuple[Any, Any]:
+def start_pool(spec: ClusterCellSpec, benchmark: Benchmark, storage: Storage) -> tuple[Any, Any]:
     """Create a cell's pool and let it start its groups; returns the actor and the start's future.
 
     It lives on this process's node, so that both read the same clock.

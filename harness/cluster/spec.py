@@ -1,61 +1,16 @@
-"""One cell as data: what the study's process hands to the cell's own process, as JSON."""
+"""What the study's process hands to a cluster cell's own process, as JSON."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict
-
-from harness.contract import Dataset
-from harness.contract.records import DevicesRecord
-from harness.study import StudyConfig
+from harness.cell import CellSpec
 
 
-class CellSpec(BaseModel):
-    """``budget_epochs``: about how many epochs of one trial the budget pays for."""
+class ClusterCellSpec(CellSpec):
+    """A cell, and the cluster it runs on."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    strategy: str
-    seed: int
-    study: StudyConfig
-    dataset_path: Path | None
-    dataset_source: str
-    dataset_sha256: str
-    devices: DevicesRecord
-    budget_device_seconds: float
-    budget_epochs: float
     ray_address: str
     ships_code: bool
     """Send this project's packages to the nodes: a cluster that we did not start lacks them."""
     storage: str
     name: str
     """Unique per run of a cell: a Train or Tune run of the same name would be resumed."""
-
-    @property
-    def dataset(self) -> Dataset:
-        return Dataset(self.dataset_path, self.dataset_source, self.dataset_sha256)
-
-    @property
-    def devices_per_slot(self) -> float:
-        return self.devices.workers_per_trial * self.devices.devices_per_worker
-
-    @property
-    def budget_seconds(self) -> float:
-        """Wall-clock seconds that the budget lasts, all slots held."""
-        return self.budget_device_seconds / self.devices.held
-
-
-class CellProgress(BaseModel):
-    """A cell's state for the live table; one JSON line per change."""
-
-    phase: str
-    running: int = 0
-    paused: int = 0
-    stopped: int = 0
-    finished: int = 0
-    failed: int = 0
-    epochs: int = 0
-    held_device_seconds: float = 0.0
-    incumbent: float | None = None
-    test_of_incumbent: float | None = None

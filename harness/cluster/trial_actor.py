@@ -12,9 +12,10 @@ from ray import tune
 from harness.clock import MonotonicClock
 from harness.cluster.messages import CellOverError, EpochCommand, EpochError
 from harness.contract import Config
-from harness.contract.records import Kind
+from harness.contract.records import Kind, Parent
 from harness.ledger import Charge
-from harness.tuning.results import CUT, EXTRA, FAILED, Failure
+from harness.tuning.names import trial_number
+from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure
 
 STATE_FILE, ORIGIN_FILE = "state.pt", "origin.json"
 
@@ -27,7 +28,7 @@ class TrialActor(tune.Trainable):
     _must_start: bool
     _state: bytes
     _failures: int
-    _parent: dict[str, int] | None
+    _parent: Parent | None
 
     def setup(self, config: Config, *, pool: Any, training_seed: int, metric: str) -> None:
         self._pool, self._training_seed, self._metric = pool, training_seed, metric
@@ -80,7 +81,7 @@ class TrialActor(tune.Trainable):
         if origin["trial"] == self._trial_number:
             self._failures = origin["failures"]
         else:
-            self._parent = {"trial": origin["trial"], "epoch": origin["epoch"]}
+            self._parent = Parent(trial=origin["trial"], epoch=origin["epoch"])
         self._note("restore", started)
 
     def cleanup(self) -> None:
@@ -126,28 +127,19 @@ class TrialActor(tune.Trainable):
         self._must_start = False
         return {
             self._metric: metrics.pop(self._metric),
-            EXTRA: {
-                "metrics": metrics,
-                "spans": result.spans,
-                "slot": result.slot,
-                "started_s": result.started_s,
-                "reported_s": result.reported_s,
-                "trial_seconds": result.trial_seconds,
-                "state_ref": result.state_ref,
-                "parent": parent,
-                "failures": failures,
-            },
+            EXTRA: EpochExtra(
+                config=self._trial_config,
+                metrics=metrics,
+                spans=result.spans,
+                slot=result.slot,
+                started_s=result.started_s,
+                reported_s=result.reported_s,
+                trial_seconds=result.trial_seconds,
+                state=result.state_ref,
+                parent=parent,
+                failures=failures,
+            ),
         }
 
     def _note(self, kind: Kind, started: float) -> None:
         self._overhead.append(Charge(self._trial_number, kind, self._clock.now() - started))
-
-
-def trial_name(number: int) -> str:
-    """Tune's name for the ``number``-th trial of a cell."""
-    return f"trial-{number:05d}"
-
-
-def trial_number(name: str) -> int:
-    """The inverse of :func:`trial_name`."""
-    return int(name.rsplit("-", 1)[1])

@@ -6,9 +6,7 @@ same call. A session's error is an outcome, not the end of the worker.
 
 from __future__ import annotations
 
-import io
 import traceback
-from collections.abc import Mapping
 from typing import Any
 
 import ray
@@ -18,6 +16,7 @@ from harness.clock import Clock, MonotonicClock
 from harness.cluster.messages import EpochCommand, EpochOutcome
 from harness.contract import Session, Worker
 from harness.contract.records import Kind
+from harness.tuning.states import pack_state, unpack_state
 
 
 def serve(loop_config: dict[str, Any]) -> None:
@@ -73,16 +72,3 @@ def _execute(session: Session, command: EpochCommand, is_first: bool, clock: Clo
         return EpochOutcome(spans=spans, error=reason, error_log=traceback.format_exc())
     numbers = {name: float(value) for name, value in metrics.items()}
     return EpochOutcome(metrics=numbers, spans=spans, state_ref=state_ref)
-
-
-def pack_state(state: Mapping[str, Any]) -> bytes:
-    """A session's state as bytes that ``torch.load(weights_only=True)`` reads."""
-    buffer = io.BytesIO()
-    torch.save(dict(state), buffer)
-    return buffer.getvalue()
-
-
-def unpack_state(packed: bytes) -> dict[str, Any]:
-    """The inverse of :func:`pack_state`; never runs code from the bytes."""
-    state: dict[str, Any] = torch.load(io.BytesIO(packed), weights_only=True, map_location="cpu")
-    return state

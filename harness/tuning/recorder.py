@@ -1,4 +1,4 @@
-"""Writes a cell's story while it runs: events, the incumbent and its checkpoint, how trials ended.
+"""Writes a cell's story while it runs: events, the incumbent, how trials ended.
 
 A Tune callback. Tune asks the scheduler first, then this, then acts; so each report is written
 with the decision that followed it.
@@ -9,33 +9,27 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-import ray
 from ray import tune
 from ray.tune.experiment import Trial
 
 from harness.contract import Benchmark
-from harness.contract.files import write_atomically
 from harness.contract.records import (
     ConfigValue,
     Incumbent,
-    Kind,
-    Parent,
     Report,
     Span,
     TrialEnd,
     TrialStatus,
 )
-from harness.tuning.results import CUT, EXTRA, FAILED, Failure
+from harness.tuning.names import trial_number
+from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure
 from harness.tuning.scheduler import Noted, RecordingScheduler
 from harness.tuning.searcher import ToldSearcher
-
-INCUMBENT_STATE, INCUMBENT_RECORD = "state.pt", "incumbent.json"
 
 _ENDS: dict[str, TrialStatus] = {"stop": "stopped", "finish": "finished", "diverged": "diverged"}
 
@@ -66,11 +60,11 @@ class Recorder(tune.Callback):
     """See the module.
 
     Args:
-        folder: the cell's folder; ``events.jsonl`` and ``incumbent/`` are written there.
+        folder: the cell's folder; ``events.jsonl`` is written there.
         devices_per_slot: what a slot's second costs in device-seconds.
         slots: how many slots the cell holds.
         max_same_failures: end the cell when so many trials in a row fail alike (0: never).
-        trial_number: Tune's trial name → the trial's number in the cell.
+        keep_incumbent: called with each new incumbent and its weights, in the executor's own form.
     """
 
     def __init__(
@@ -84,17 +78,15 @@ class Recorder(tune.Callback):
         slots: int,
         devices_per_slot: float,
         max_same_failures: int,
-        trial_number: Callable[[str], int],
+        keep_incumbent: Callable[[Incumbent, Any], None],
     ) -> None:
         self._folder, self._benchmark = folder, benchmark
         self._scheduler, self._told = scheduler, told
         self._rungs = frozenset(rungs)
         self._slots, self._devices_per_slot = slots, devices_per_slot
         self._max_same_failures = max_same_failures
-        self._trial_number = trial_number
         self._events: TextIO = (folder / "events.jsonl").open("a", encoding="utf-8")
-        self._saver = ThreadPoolExecutor(max_workers=1)
-        self._saves: list[Future[None]] = []
+        self._keep_incumbent = keep_incumbent
         self._trials: dict[str, _Progress] = {}
         self._same_failures: tuple[str, int] = ("", 0)
         self.counts = TrialCounts()
@@ -103,7 +95,6 @@ class Recorder(tune.Callback):
         self.incumbent: Incumbent | None = None
         self.saw_cut = False
         self.stop_reason: str | None = None
-        self.warnings: list[str] = []
 
     def __getstate__(self) -> dict[str, Any]:
         """Tune pickles its callbacks for ``Tuner.restore``; a cell is never restored, but run again
@@ -116,7 +107,7 @@ class Recorder(tune.Callback):
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
     ) -> None:
         if trial.trial_id not in self._trials:
-            number = self._trial_number(str(trial))
+            number = trial_number(str(trial))
             self._trials[trial.trial_id] = _Progress(number, plain(trial.config))
 
     def on_trial_result(
@@ -136,11 +127,11 @@ class Recorder(tune.Callback):
             *retried, progress.failure = extra
             self._write_retries(trial.trial_id, progress, retried)
             return
-        self._write_retries(trial.trial_id, progress, extra["failures"])
+        self._write_retries(trial.trial_id, progress, extra.failures)
         noted = self._scheduler.noted.pop(trial.trial_id)
         report = self._report(progress, trial.trial_id, result, extra, noted)
         if noted.is_best:
-            self._keep_incumbent(report, extra["state_ref"])
+            self._note_incumbent(report, extra.state)
         self._write(report)
         progress.epoch, progress.config = report.epoch, report.config
         progress.last_decision = noted.decision
@@ -185,10 +176,6 @@ class Recorder(tune.Callback):
             if progress.status is None:
                 self._end(trial_id, progress, "cut", at_s)
         self._events.close()
-        self._saver.shutdown(wait=True)
-        for save in self._saves:
-            if (error := save.exception()) is not None:
-                self.warnings.append(f"an incumbent's checkpoint could not be kept: {error}")
         self.counts.running = self.counts.paused = 0
 
     def epoch_under_way(self, number: int) -> int:
@@ -202,33 +189,31 @@ class Recorder(tune.Callback):
         progress: _Progress,
         tune_id: str,
         result: dict[str, Any],
-        extra: dict[str, Any],
+        extra: EpochExtra,
         noted: Noted,
     ) -> Report:
-        benchmark, metrics = self._benchmark, extra["metrics"]
+        benchmark, metrics = self._benchmark, extra.metrics
         epoch = result["training_iteration"]
         scale = self._devices_per_slot
-        trial_seconds: dict[Kind, float] = extra["trial_seconds"]
         return Report(
             trial=progress.number,
             tune_id=tune_id,
             attempt=progress.attempt,
-            slot=extra["slot"],
-            # Not the trial's own: an exploit decided on this report has changed that already.
-            config=plain(result["config"]),
+            slot=extra.slot,
+            config=plain(extra.config),
             epoch=epoch,
             validation_score=result[benchmark.metric],
-            validation_loss=metrics.get(benchmark.loss_metric),
+            validation_loss=_optional(metrics, benchmark.loss_metric),
             train_loss=metrics.get("train_loss"),
-            test_score=metrics.get(benchmark.test_metric),
-            started_s=extra["started_s"],
-            reported_s=extra["reported_s"],
-            spans=[Span(kind=kind, seconds=seconds) for kind, seconds in extra["spans"]],
-            trial_device_seconds={k: s * scale for k, s in trial_seconds.items()},
-            held_device_seconds=extra["reported_s"] * scale * self._slots,
+            test_score=_optional(metrics, benchmark.test_metric),
+            started_s=extra.started_s,
+            reported_s=extra.reported_s,
+            spans=[Span(kind=kind, seconds=seconds) for kind, seconds in extra.spans],
+            trial_device_seconds={k: s * scale for k, s in extra.trial_seconds.items()},
+            held_device_seconds=extra.reported_s * scale * self._slots,
             decision=noted.decision,
             rung=epoch if epoch in self._rungs else None,
-            parent=None if extra["parent"] is None else Parent(**extra["parent"]),
+            parent=extra.parent,
             is_incumbent=noted.is_best,
         )
 
@@ -248,7 +233,7 @@ class Recorder(tune.Callback):
         self._end(tune_id, progress, "failed", failure.at_s, failure.reason)
         self._count_failure(failure.reason)
 
-    def _keep_incumbent(self, report: Report, state_ref: list[Any]) -> None:
+    def _note_incumbent(self, report: Report, state: Any) -> None:
         self.incumbent = Incumbent(
             trial=report.trial,
             epoch=report.epoch,
@@ -258,12 +243,7 @@ class Recorder(tune.Callback):
             reported_s=report.reported_s,
             held_device_seconds=report.held_device_seconds,
         )
-        record = self.incumbent.model_dump_json(indent=2)
-        if state_ref:
-            save = self._saver.submit(
-                _save_incumbent, self._folder / "incumbent", state_ref, record
-            )
-            self._saves.append(save)
+        self._keep_incumbent(self.incumbent, state)
 
     def _end(
         self,
@@ -310,12 +290,10 @@ def plain(config: dict[str, Any]) -> dict[str, ConfigValue]:
     return {key: value.item() if hasattr(value, "item") else value for key, value in config.items()}
 
 
+def _optional(metrics: Mapping[str, float], name: str | None) -> float | None:
+    return None if name is None else metrics.get(name)
+
+
 def _kind_of_failure(reason: str) -> str:
     """Numbers differ from trial to trial where the failure is the same."""
     return re.sub(r"\d+", "#", reason)
-
-
-def _save_incumbent(folder: Path, state_ref: list[Any], record: str) -> None:
-    folder.mkdir(exist_ok=True)
-    write_atomically(folder / INCUMBENT_STATE, ray.get(state_ref[0]))
-    write_atomically(folder / INCUMBENT_RECORD, record)

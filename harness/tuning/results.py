@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.contract import Config
+from harness.contract.records import Kind, Parent
+
 EXTRA = "_harness"
-"""Key in a result: test score, times and the state's reference travel below it."""
+"""Key in a result: what searchers and schedulers must not see. An :class:`EpochExtra`, or for a
+failed trial its :class:`Failure` s. (Not a dict: Tune would flatten it.)"""
 
 CUT = "_harness_cut"
 """Key in a result: the cell ended while this epoch was under way; it counts for nothing."""
-
-
-def without_extras(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A (flattened) result as searchers and schedulers may see it: above all, no test score."""
-    return {k: v for k, v in result.items() if k != EXTRA and not k.startswith(f"{EXTRA}/")}
-
 
 FAILED = "_harness_failed"
 """Key in a result: the trial failed for good; the metric beside it is NaN."""
@@ -29,3 +27,30 @@ class Failure:
     reason: str
     log: str
     at_s: float
+
+
+@dataclass(frozen=True)
+class EpochExtra:
+    """What an executor reports of an epoch besides the score, for the recorder.
+
+    ``config``: what was trained, which an exploit decided on this report may change before it is
+    written. ``metrics``: the others, test score included. Times are seconds since the cell's start;
+    ``spans`` and ``trial_seconds`` are seconds of the slot. ``state``: the weights, in the
+    executor's own form. ``failures``: attempts at this epoch before.
+    """
+
+    config: Config
+    metrics: Mapping[str, float]
+    spans: list[tuple[Kind, float]]
+    slot: int
+    started_s: float
+    reported_s: float
+    trial_seconds: Mapping[Kind, float]
+    state: Any
+    parent: Parent | None
+    failures: list[Failure]
+
+
+def without_extras(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result as searchers and schedulers may see it: above all, no test score."""
+    return {key: value for key, value in result.items() if key != EXTRA}

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from harness.cell import CellProgress
 from harness.cluster.launcher import launch_cell
 from harness.cluster.ray_cluster import RayCluster, ray_cluster
-from harness.cluster.spec import CellProgress, CellSpec
+from harness.cluster.spec import ClusterCellSpec
 from harness.contract.records import DevicesRecord
 from harness.study import StudyConfig
 from reports.run import Cell
@@ -61,7 +62,7 @@ class RunCell:
             benchmark_files=[TOY_FILE],
             max_same_failures=max_same_failures,
         )
-        spec = CellSpec(
+        spec = ClusterCellSpec(
             strategy=strategy,
             seed=seed,
             study=study,

@@ -22,10 +22,10 @@ from harness.cluster.pool import WorkerPool
 from harness.cluster.ray_cluster import RayCluster
 from harness.cluster.storage import Storage
 from harness.cluster.train_spec import TrainRunSpec
-from harness.cluster.worker_loop import unpack_state
 from harness.contract.records import KINDS, Incumbent, Report, TrialEnd
 from harness.tuning.scheduler import RecordingScheduler
 from harness.tuning.scores import Scoreboard
+from harness.tuning.states import unpack_state
 from reports.run import Cell
 from tests.harness.conftest import RunCell
 

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from harness.cluster.spec import CellProgress
+from harness.cell import CellProgress
 from harness.contract.records import CellRecord, DevicesRecord
 from harness.live import display, duration
 from tests.reports import make_run

@@ -118,7 +118,7 @@ def test_a_waiting_failure_holds_no_place() -> None:
 def test_no_test_score_reaches_a_searcher_or_scheduler() -> None:
     scores = Scoreboard("max")
     searcher, listener = told(scores)
-    flat = {"score": 0.5, "training_iteration": 1, f"{EXTRA}/metrics/test_accuracy": 0.4}
+    flat = {"score": 0.5, "training_iteration": 1, EXTRA: {"test_accuracy": 0.4}}
     searcher.on_trial_result("a", flat)
     assert listener.heard == [("a", {"score": 0.5, "training_iteration": 1})]
 

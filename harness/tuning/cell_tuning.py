@@ -1,0 +1,140 @@
+"""One cell's side of Tune, whatever executor runs its trials: searcher, scheduler, recorder."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.cell import CellSpec
+from harness.clock import Clock
+from harness.contract import Benchmark, Strategy
+from harness.contract.records import CellRecord, CellStatus, Incumbent, InFlight, LedgerRow
+from harness.ledger import CellAccount
+from harness.problem import make_problem
+from harness.tuning.recorder import Recorder
+from harness.tuning.scheduler import RecordingScheduler
+from harness.tuning.scores import Scoreboard
+from harness.tuning.searcher import told_searcher
+from strategies.check import build_plan
+
+
+def seed_globals(seed: int) -> None:
+    """Seed what Ray's schedulers and ``Domain.sample`` draw from."""
+    random.seed(seed)
+    np.random.seed(seed)
+
+
+class CellTuning:
+    """A strategy's searcher and scheduler for one cell, wrapped, and the cell's recorder.
+
+    Seeds this process's global random states, which PBT and ASHA draw from: one cell at a time in
+    a process. ``clock`` measures the searcher.
+    """
+
+    def __init__(
+        self,
+        spec: CellSpec,
+        strategy: Strategy,
+        benchmark: Benchmark,
+        folder: Path,
+        clock: Clock,
+        keep_incumbent: Callable[[Incumbent, Any], None],
+    ) -> None:
+        seed_globals(spec.seed)
+        self.spec, self.benchmark, self._folder = spec, benchmark, folder
+        slots = spec.devices.slots
+        self.problem = make_problem(benchmark, slots, spec.budget_epochs, spec.seed)
+        self.plan = build_plan(strategy, self.problem, benchmark.gives_checkpoints)
+        scores = Scoreboard(benchmark.mode)
+        self.scheduler = RecordingScheduler(
+            self.plan.scheduler,
+            metric=benchmark.metric,
+            max_epochs=benchmark.max_epochs,
+            scores=scores,
+            heals=strategy.changes_config,
+        )
+        self.searcher, self.told = told_searcher(
+            self.plan.searcher, benchmark.metric, slots, scores, clock
+        )
+        self.recorder = Recorder(
+            folder,
+            benchmark,
+            self.scheduler,
+            self.told,
+            rungs=self.plan.rungs,
+            slots=slots,
+            devices_per_slot=spec.devices_per_slot,
+            max_same_failures=spec.study.max_same_failures,
+            keep_incumbent=keep_incumbent,
+        )
+
+    def record(
+        self,
+        account: CellAccount,
+        *,
+        setup_seconds: float,
+        wall_seconds: float,
+        searcher_seconds: float,
+        warnings: Sequence[str] = (),
+    ) -> CellRecord:
+        """The cell's record, once the recorder is finished."""
+        spec, recorder, plan = self.spec, self.recorder, self.plan
+        scale = spec.devices_per_slot
+        rows: dict[tuple[int | None, Any], float] = {}
+        for charge in account.charges:
+            key = (charge.trial, charge.kind)
+            rows[key] = rows.get(key, 0.0) + charge.seconds * scale
+        status, reason = _outcome(spec, recorder, account)
+        events = (self._folder / "events.jsonl").read_bytes()
+        return CellRecord(
+            strategy=spec.strategy,
+            seed=spec.seed,
+            status=status,
+            reason=reason,
+            max_epochs=self.benchmark.max_epochs,
+            rungs=list(plan.rungs),
+            settings=dict(plan.settings),
+            warnings=[*plan.warnings, *warnings],
+            slots=spec.devices.slots,
+            devices=spec.devices.held,
+            budget_device_seconds=spec.budget_device_seconds,
+            held_device_seconds=account.ended_s * spec.devices.held,
+            setup_seconds=setup_seconds,
+            wall_seconds=wall_seconds,
+            searcher_seconds=searcher_seconds,
+            ledger=[
+                LedgerRow(trial=trial, kind=kind, device_seconds=seconds)
+                for (trial, kind), seconds in rows.items()
+            ],
+            in_flight=[
+                InFlight(
+                    trial=trial,
+                    epoch=recorder.epoch_under_way(trial),
+                    device_seconds=seconds * scale,
+                )
+                for trial, seconds in account.in_flight
+            ],
+            incumbent=recorder.incumbent,
+            trials=dict(recorder.counts.ended),
+            events=events.count(b"\n"),
+            events_sha256=hashlib.sha256(events).hexdigest(),
+        )
+
+
+def _outcome(spec: CellSpec, recorder: Recorder, account: CellAccount) -> tuple[CellStatus, str]:
+    """How a cell ended, and why, in one line."""
+    if recorder.stop_reason is not None:
+        return "failed", recorder.stop_reason
+    if recorder.epochs == 0 and not recorder.counts.ended["failed"]:
+        return "failed", "no epoch fitted into the budget"
+    if recorder.incumbent is None:
+        return "failed", "no valid result: every trial failed or diverged"
+    if account.ended_s < spec.budget_seconds:
+        share = account.ended_s / spec.budget_seconds
+        return "completed", f"the searcher ended after {share:.0%} of the budget"
+    return "completed", "the budget was spent"

@@ -1,0 +1,19 @@
+"""The incumbent's checkpoint in a cell's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.contract.files import write_atomically
+from harness.contract.records import Incumbent
+
+FOLDER, STATE_FILE, RECORD_FILE = "incumbent", "state.pt", "incumbent.json"
+
+
+def write_incumbent(cell_folder: Path, incumbent: Incumbent, packed_state: bytes | None) -> None:
+    """Write the record and, where there is one worth keeping, the state that belongs to it."""
+    folder = cell_folder / FOLDER
+    folder.mkdir(exist_ok=True)
+    if packed_state is not None:
+        write_atomically(folder / STATE_FILE, packed_state)
+    write_atomically(folder / RECORD_FILE, incumbent.model_dump_json(indent=2))
