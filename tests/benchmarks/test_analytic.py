@@ -1,4 +1,4 @@
-"""The benchmarks that are formulas: what is known of them exactly, and noise that keeps its place."""
+"""The benchmarks that are formulas: what is known exactly, and noise that keeps its place."""
 
 from __future__ import annotations
 
