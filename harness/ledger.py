@@ -8,7 +8,6 @@ device-seconds.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,16 +32,42 @@ class CellAccount:
     in_flight: list[tuple[int, float]]
 
 
+class CellLedger:
+    """The accounts of a cell's slots, and their sums by trial and kind."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[int | None, dict[Kind, float]] = {}
+
+    def open_slot(self) -> SlotLedger:
+        return SlotLedger(self)
+
+    def add(self, trial: int | None, kind: Kind, seconds: float) -> None:
+        if seconds > 0:
+            kinds = self._seconds.setdefault(trial, {})
+            kinds[kind] = kinds.get(kind, 0.0) + seconds
+
+    def trial_seconds(self, trial: int) -> dict[Kind, float]:
+        """Slot-seconds by kind spent on a trial so far, on whatever slots."""
+        return dict(self._seconds.get(trial, {}))
+
+    def charges(self) -> list[Charge]:
+        return [
+            Charge(trial, kind, seconds)
+            for trial, kinds in self._seconds.items()
+            for kind, seconds in kinds.items()
+        ]
+
+
 class SlotLedger:
     """The account of one slot. All times are seconds since the cell's start."""
 
-    def __init__(self) -> None:
+    def __init__(self, cell: CellLedger) -> None:
+        self._cell = cell
         self._accounted_until_s = 0.0
-        self._seconds: defaultdict[tuple[int | None, Kind], float] = defaultdict(float)
 
     def charge_until(self, at_s: float, trial: int | None, kind: Kind) -> None:
         """Everything since the last charge went into ``kind``."""
-        self._add(trial, kind, at_s - self._accounted_until_s)
+        self._cell.add(trial, kind, at_s - self._accounted_until_s)
         self._accounted_until_s = max(at_s, self._accounted_until_s)
 
     def charge_measured(
@@ -57,17 +82,6 @@ class SlotLedger:
         total = sum(charge.seconds for charge in measured)
         scale = min(1.0, elapsed / total) if total > 0 else 1.0
         for charge in measured:
-            self._add(charge.trial, charge.kind, charge.seconds * scale)
-        self._add(idle_trial, "idle", elapsed - total * scale)
+            self._cell.add(charge.trial, charge.kind, charge.seconds * scale)
+        self._cell.add(idle_trial, "idle", elapsed - total * scale)
         self._accounted_until_s = max(at_s, self._accounted_until_s)
-
-    def trial_seconds(self, trial: int) -> dict[Kind, float]:
-        """Seconds by kind that this slot has spent on a trial so far."""
-        return {kind: s for (owner, kind), s in self._seconds.items() if owner == trial}
-
-    def charges(self) -> list[Charge]:
-        return [Charge(trial, kind, s) for (trial, kind), s in self._seconds.items() if s > 0]
-
-    def _add(self, trial: int | None, kind: Kind, seconds: float) -> None:
-        if seconds > 0:
-            self._seconds[trial, kind] += seconds

@@ -68,6 +68,22 @@ Names = Annotated[list[str], BeforeValidator(_as_names), Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+ExecutorName = Literal["cluster", "virtual"]
+
+DEFAULTS: dict[object, dict[str, Any]] = {
+    "cluster": {},
+    "virtual": {"benchmark": "fashion_mnist_table", "workers_per_trial": 1, "devices": 8},
+}
+"""What an executor's users expect where they say nothing."""
+
+ONLY_FOR: dict[str, ExecutorName] = {
+    "devices": "virtual",
+    "costs": "virtual",
+    "charge_searcher": "virtual",
+    "storage": "cluster",
+}
+
+
 class StudyConfig(BaseModel):
     """One study as asked for; ``None`` means: decided from the machine, and printed."""
 
@@ -83,7 +99,10 @@ class StudyConfig(BaseModel):
     devices_per_worker: Positive | None = None
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
     max_same_failures: Annotated[int, Field(ge=0)] = 3
-    executor: Literal["cluster"] = "cluster"
+    executor: ExecutorName = "cluster"
+    devices: Annotated[int, Field(ge=1)] | None = None
+    costs: Path | None = None
+    charge_searcher: Literal["fixed", "measured"] | None = None
     address: str | None = None
     storage: str | None = None
     data_dir: Path | None = None
@@ -101,10 +120,19 @@ def make_study(flags: dict[str, Any], config_file: Path | None) -> StudyConfig:
     """
     fields = {} if config_file is None else _read_yaml(config_file)
     fields |= flags
+    executor = fields.get("executor", "cluster")
+    defaults = DEFAULTS.get(executor, {}) if isinstance(executor, str) else {}
     try:
-        return StudyConfig.model_validate(fields)
+        study = StudyConfig.model_validate(defaults | fields)
     except ValidationError as error:
         raise UsageError(_explain(error, config_file)) from None
+    for field, wanted in ONLY_FOR.items():
+        if fields.get(field) is not None and study.executor != wanted:
+            raise UsageError(
+                f"--{field.replace('_', '-')} is for --executor {wanted}; this study's executor is "
+                f"{study.executor!r}: leave one of them out, or change the other"
+            )
+    return study
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

@@ -48,10 +48,11 @@ def run_cell(
     from harness.cluster.incumbent_saver import IncumbentSaver
     from harness.cluster.tuning_run import run_tuner
     from harness.tuning.cell_tuning import CellTuning
+    from harness.tuning.searcher import MeasuredTime
 
     saver = IncumbentSaver(folder)
     strategy = STRATEGIES.get(spec.strategy)
-    tuning = CellTuning(spec, strategy, benchmark, folder, clock, saver)
+    tuning = CellTuning(spec, strategy, benchmark, folder, MeasuredTime(clock), saver)
     watch = Watch(spec, tuning.recorder, opening, report, clock, started)
     run_tuner(tuning, pool, storage, watch.is_over)
     watch.end()
@@ -61,7 +62,6 @@ def run_cell(
         account,
         setup_seconds=watch.setup_seconds,
         wall_seconds=clock.now() - started,
-        searcher_seconds=0.0 if tuning.told is None else tuning.told.seconds,
         warnings=saver.finish(),
     )
 
@@ -112,22 +112,8 @@ class Watch:
         self._report(self.progress("closing"))
 
     def progress(self, phase: str) -> CellProgress:
-        recorder, ended = self._recorder, self._recorder.counts.ended
         elapsed = 0.0 if self._opened is None else self._clock.now() - self._opened
-        held = min(elapsed * self._spec.devices.held, self._spec.budget_device_seconds)
-        best = recorder.incumbent
-        return CellProgress(
-            phase=phase,
-            running=recorder.counts.running,
-            paused=recorder.counts.paused,
-            stopped=ended["stopped"],
-            finished=ended["finished"],
-            failed=ended["failed"] + ended["diverged"],
-            epochs=recorder.epochs,
-            held_device_seconds=held,
-            incumbent=None if best is None else best.validation_score,
-            test_of_incumbent=None if best is None else best.test_score,
-        )
+        return self._recorder.progress(phase, min(elapsed, self._spec.budget_seconds))
 
     def _open(self, now: float) -> None:
         self.setup_seconds = now - self._started

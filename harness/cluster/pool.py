@@ -28,7 +28,7 @@ from harness.cluster.storage import Storage
 from harness.cluster.train_spec import TrainRunSpec
 from harness.contract import Benchmark
 from harness.contract.records import Kind
-from harness.ledger import CellAccount, Charge, SlotLedger
+from harness.ledger import CellAccount, CellLedger, Charge, SlotLedger
 
 START_TIMEOUT_S = 900.0
 """How long worker groups may take to start (a cluster may have to add nodes first)."""
@@ -47,7 +47,7 @@ class _Slot:
     is when ``trial``'s command under way began."""
 
     index: int
-    ledger: SlotLedger = field(default_factory=SlotLedger)
+    ledger: SlotLedger
     generation: int = -1
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     workers: dict[int, Any] = field(default_factory=dict)
@@ -72,7 +72,8 @@ class WorkerPool:
         self._run_worker_group = train_run.run_worker_group
         self._reason_of_death = train_run.reason_of_death
         self._spec = spec
-        self._slots = [_Slot(index) for index in range(slots)]
+        self._ledger = CellLedger()
+        self._slots = [_Slot(index, self._ledger.open_slot()) for index in range(slots)]
         self._free = asyncio.Queue[int]()
         self._holders: dict[int, Any] = {}
         self._clock: Clock = MonotonicClock()
@@ -131,8 +132,7 @@ class WorkerPool:
             for future in slot.waiting.values():
                 future.set_result(None)
             slot.waiting.clear()
-        charges = [charge for slot in self._slots for charge in slot.ledger.charges()]
-        self._account = CellAccount(at_s, charges, in_flight)
+        self._account = CellAccount(at_s, self._ledger.charges(), in_flight)
 
     # Called by trial actors ---------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class WorkerPool:
             slot=slot.index,
             started_s=started_s,
             reported_s=reported_s,
-            trial_seconds=slot.ledger.trial_seconds(command.trial),
+            trial_seconds=self._ledger.trial_seconds(command.trial),
         )
 
     # Called by workers --------------------------------------------------------------------------

@@ -15,11 +15,17 @@ from harness.contract import Config
 from harness.contract.records import Kind, Parent
 from harness.ledger import Charge
 from harness.tuning.names import trial_number
-from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure
+from harness.tuning.results import (
+    CUT,
+    EXTRA,
+    FAILED,
+    MAX_RETRIES,
+    EpochExtra,
+    Failure,
+    missing_metric,
+)
 
 STATE_FILE, ORIGIN_FILE = "state.pt", "origin.json"
-
-MAX_RETRIES = 1
 
 
 class TrialActor(tune.Trainable):
@@ -116,9 +122,7 @@ class TrialActor(tune.Trainable):
                 raise error.cause from None
             raise
         metrics = dict(result.metrics)
-        if self._metric not in metrics:
-            reported = ", ".join(sorted(metrics)) or "nothing"
-            reason = f"the benchmark reported no {self._metric!r}; it reported {reported}"
+        if (reason := missing_metric(self._metric, metrics)) is not None:
             raise EpochError(reason, at_s=result.reported_s)
         if result.state_ref:
             # Kept here, because the workers that own it may die with the next epoch.

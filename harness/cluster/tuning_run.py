@@ -8,7 +8,6 @@ from typing import Any
 
 import ray
 from ray import tune
-from ray.tune.search.basic_variant import BasicVariantGenerator
 
 from harness.cluster.storage import Storage
 from harness.cluster.trial_actor import TrialActor
@@ -31,10 +30,9 @@ def run_tuner(tuning: CellTuning, pool: Any, storage: Storage, is_over: Callable
     share = int(10_000 * 0.9 / slots) / 10_000
     bundle = {"CPU": 0.0, f"node:{ray.util.get_node_ip_address()}": share}
     name_of = trial_namer()
-    is_random = isinstance(plan.searcher, BasicVariantGenerator)
     tuner = tune.Tuner(
         tune.with_resources(trainable, tune.PlacementGroupFactory([bundle])),
-        param_space=dict(tuning.problem.space) if is_random else {},
+        param_space=dict(tuning.problem.space) if tuning.searches_by_variants else {},
         tune_config=tune.TuneConfig(
             num_samples=-1,
             search_alg=tuning.searcher,

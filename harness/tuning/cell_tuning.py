@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ray.tune.search.basic_variant import BasicVariantGenerator
 
 from harness.cell import CellSpec
-from harness.clock import Clock
 from harness.contract import Benchmark, Strategy
 from harness.contract.records import CellRecord, CellStatus, Incumbent, InFlight, LedgerRow
 from harness.ledger import CellAccount
@@ -19,7 +19,7 @@ from harness.problem import make_problem
 from harness.tuning.recorder import Recorder
 from harness.tuning.scheduler import RecordingScheduler
 from harness.tuning.scores import Scoreboard
-from harness.tuning.searcher import told_searcher
+from harness.tuning.searcher import SearcherTime, told_searcher
 from strategies.check import build_plan
 
 
@@ -33,7 +33,7 @@ class CellTuning:
     """A strategy's searcher and scheduler for one cell, wrapped, and the cell's recorder.
 
     Seeds this process's global random states, which PBT and ASHA draw from: one cell at a time in
-    a process. ``clock`` measures the searcher.
+    a process.
     """
 
     def __init__(
@@ -42,10 +42,11 @@ class CellTuning:
         strategy: Strategy,
         benchmark: Benchmark,
         folder: Path,
-        clock: Clock,
+        searcher_time: SearcherTime,
         keep_incumbent: Callable[[Incumbent, Any], None],
     ) -> None:
         seed_globals(spec.seed)
+        self._searcher_time = searcher_time
         self.spec, self.benchmark, self._folder = spec, benchmark, folder
         slots = spec.devices.slots
         self.problem = make_problem(benchmark, slots, spec.budget_epochs, spec.seed)
@@ -59,7 +60,7 @@ class CellTuning:
             heals=strategy.changes_config,
         )
         self.searcher, self.told = told_searcher(
-            self.plan.searcher, benchmark.metric, slots, scores, clock
+            self.plan.searcher, benchmark.metric, slots, scores, searcher_time
         )
         self.recorder = Recorder(
             folder,
@@ -73,22 +74,22 @@ class CellTuning:
             keep_incumbent=keep_incumbent,
         )
 
+    @property
+    def searches_by_variants(self) -> bool:
+        """Whether Tune itself draws from the space; other searchers have it already."""
+        return isinstance(self.plan.searcher, BasicVariantGenerator)
+
     def record(
         self,
         account: CellAccount,
         *,
         setup_seconds: float,
         wall_seconds: float,
-        searcher_seconds: float,
         warnings: Sequence[str] = (),
     ) -> CellRecord:
         """The cell's record, once the recorder is finished."""
         spec, recorder, plan = self.spec, self.recorder, self.plan
         scale = spec.devices_per_slot
-        rows: dict[tuple[int | None, Any], float] = {}
-        for charge in account.charges:
-            key = (charge.trial, charge.kind)
-            rows[key] = rows.get(key, 0.0) + charge.seconds * scale
         status, reason = _outcome(spec, recorder, account)
         events = (self._folder / "events.jsonl").read_bytes()
         return CellRecord(
@@ -106,10 +107,12 @@ class CellTuning:
             held_device_seconds=account.ended_s * spec.devices.held,
             setup_seconds=setup_seconds,
             wall_seconds=wall_seconds,
-            searcher_seconds=searcher_seconds,
+            searcher_seconds=self._searcher_time.seconds,
             ledger=[
-                LedgerRow(trial=trial, kind=kind, device_seconds=seconds)
-                for (trial, kind), seconds in rows.items()
+                LedgerRow(
+                    trial=charge.trial, kind=charge.kind, device_seconds=charge.seconds * scale
+                )
+                for charge in account.charges
             ],
             in_flight=[
                 InFlight(

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 from ray import tune
 from ray.tune.experiment import Trial
 
+from harness.cell import CellProgress
 from harness.contract import Benchmark
 from harness.contract.records import (
     ConfigValue,
@@ -167,6 +168,22 @@ class Recorder(tune.Callback):
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         self.counts.running = sum(trial.status == Trial.RUNNING for trial in trials)
         self.counts.paused = sum(trial.status == Trial.PAUSED for trial in trials)
+
+    def progress(self, phase: str, elapsed_s: float) -> CellProgress:
+        """The cell's state for the live table, so many seconds after its start."""
+        best, ended = self.incumbent, self.counts.ended
+        return CellProgress(
+            phase=phase,
+            running=self.counts.running,
+            paused=self.counts.paused,
+            stopped=ended["stopped"],
+            finished=ended["finished"],
+            failed=ended["failed"] + ended["diverged"],
+            epochs=self.epochs,
+            held_device_seconds=elapsed_s * self._devices_per_slot * self._slots,
+            incumbent=None if best is None else best.validation_score,
+            test_of_incumbent=None if best is None else best.test_score,
+        )
 
     # The cell's end -----------------------------------------------------------------------------
 

@@ -19,6 +19,9 @@ CUT = "_harness_cut"
 FAILED = "_harness_failed"
 """Key in a result: the trial failed for good; the metric beside it is NaN."""
 
+MAX_RETRIES = 1
+"""How often a trial's failed epoch is tried again, from the epoch before."""
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -49,6 +52,14 @@ class EpochExtra:
     state: Any
     parent: Parent | None
     failures: list[Failure]
+
+
+def missing_metric(metric: str, metrics: Mapping[str, float]) -> str | None:
+    """Why an epoch's metrics are a failure, if they lack the benchmark's own."""
+    if metric in metrics:
+        return None
+    reported = ", ".join(sorted(metrics)) or "nothing"
+    return f"the benchmark reported no {metric!r}; it reported {reported}"
 
 
 def without_extras(result: Mapping[str, Any]) -> dict[str, Any]:

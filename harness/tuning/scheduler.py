@@ -57,6 +57,10 @@ class RecordingScheduler(TrialScheduler):
         """Tune's trial id → the last decision; the recorder takes them out."""
 
     @property
+    def wrapped(self) -> TrialScheduler:
+        return self._scheduler
+
+    @property
     def supports_buffered_results(self) -> bool:
         return False
 

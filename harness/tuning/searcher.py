@@ -6,7 +6,9 @@ error, so both keep proposing from a region that fails. Told as the worst finite
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 from ray.tune.search import ConcurrencyLimiter, SearchAlgorithm, Searcher
 
@@ -16,21 +18,48 @@ from harness.tuning.results import without_extras
 from harness.tuning.scores import Scoreboard
 
 
+class SearcherTime(Protocol):
+    """What the searcher's calls take: ``seconds`` so far."""
+
+    seconds: float
+
+    def suggesting(self) -> contextlib.AbstractContextManager[None]: ...
+
+    def telling(self) -> contextlib.AbstractContextManager[None]: ...
+
+
+class MeasuredTime:
+    """A :class:`SearcherTime` by a clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.seconds = 0.0
+
+    @contextlib.contextmanager
+    def suggesting(self) -> Iterator[None]:
+        started = self._clock.now()
+        yield
+        self.seconds += self._clock.now() - started
+
+    telling = suggesting
+
+
 class ToldSearcher(Searcher):
     """Delegates to a searcher; a failed or diverged trial is told as the worst finite score.
 
     While no finite score exists, failures wait and are told with the first one.
     """
 
-    def __init__(self, searcher: Searcher, metric: str, scores: Scoreboard, clock: Clock) -> None:
+    def __init__(
+        self, searcher: Searcher, metric: str, scores: Scoreboard, time: SearcherTime
+    ) -> None:
         super().__init__(metric=searcher.metric or metric, mode=searcher.mode)
         self.searcher = searcher
-        self.seconds = 0.0
         self.told: dict[str, float] = {}
         """Tune's trial id → the final score that the searcher heard."""
         self._told_metric = metric
         self._scores = scores
-        self._clock = clock
+        self._time = time
         self._waiting: list[str] = []
 
     def set_search_properties(
@@ -39,9 +68,8 @@ class ToldSearcher(Searcher):
         return bool(self.searcher.set_search_properties(metric, mode, config, **spec))
 
     def suggest(self, trial_id: str) -> Config | None:
-        started = self._clock.now()
-        suggestion: Config | None = self.searcher.suggest(trial_id)
-        self.seconds += self._clock.now() - started
+        with self._time.suggesting():
+            suggestion: Config | None = self.searcher.suggest(trial_id)
         return suggestion
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
@@ -53,14 +81,13 @@ class ToldSearcher(Searcher):
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        started = self._clock.now()
         score = None if error or result is None else result.get(self._told_metric)
-        self._tell(trial_id, result or {}, self._scores.as_told(score))
-        if self._waiting and self._scores.worst is not None:
-            waiting, self._waiting = self._waiting, []
-            for waiting_id in waiting:
-                self._tell(waiting_id, {}, self._scores.worst)
-        self.seconds += self._clock.now() - started
+        with self._time.telling():
+            self._tell(trial_id, result or {}, self._scores.as_told(score))
+            if self._waiting and self._scores.worst is not None:
+                waiting, self._waiting = self._waiting, []
+                for waiting_id in waiting:
+                    self._tell(waiting_id, {}, self._scores.worst)
 
     def _tell(self, trial_id: str, result: dict[str, Any], told: float | None) -> None:
         if told is None:
@@ -88,14 +115,14 @@ def told_searcher(
     metric: str,
     slots: int,
     scores: Scoreboard,
-    clock: Clock,
+    time: SearcherTime,
 ) -> tuple[Searcher | SearchAlgorithm, ToldSearcher | None]:
     """Wrap a model-based searcher, inside its concurrency limit (a failure that waits to be told
     must not hold a place). A ``SearchAlgorithm`` (random) learns nothing and is left alone."""
     if isinstance(searcher, SearchAlgorithm):
         return searcher, None
     if isinstance(searcher, ConcurrencyLimiter):
-        searcher.searcher = told = ToldSearcher(searcher.searcher, metric, scores, clock)
+        searcher.searcher = told = ToldSearcher(searcher.searcher, metric, scores, time)
         return searcher, told
-    told = ToldSearcher(searcher, metric, scores, clock)
+    told = ToldSearcher(searcher, metric, scores, time)
     return ConcurrencyLimiter(told, max_concurrent=slots), told

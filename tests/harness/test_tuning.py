@@ -16,7 +16,7 @@ from harness.contract import Mode
 from harness.tuning.results import EXTRA, FAILED
 from harness.tuning.scheduler import RecordingScheduler
 from harness.tuning.scores import Scoreboard
-from harness.tuning.searcher import ToldSearcher, told_searcher
+from harness.tuning.searcher import MeasuredTime, ToldSearcher, told_searcher
 
 NAN, INF = math.nan, math.inf
 
@@ -24,6 +24,9 @@ NAN, INF = math.nan, math.inf
 class FakeClock:
     def now(self) -> float:
         return 0.0
+
+
+TIME = MeasuredTime(FakeClock())
 
 
 class Listener(Searcher):
@@ -76,7 +79,7 @@ def test_the_scoreboard(mode: Mode, scores: list[float]) -> None:
 
 def told(scores: Scoreboard) -> tuple[ToldSearcher, Listener]:
     listener = Listener()
-    return ToldSearcher(listener, "score", scores, FakeClock()), listener
+    return ToldSearcher(listener, "score", scores, TIME), listener
 
 
 def test_failures_are_told_as_the_worst_finite_score() -> None:
@@ -106,7 +109,7 @@ def test_failures_before_any_score_wait_for_it() -> None:
 
 def test_a_waiting_failure_holds_no_place() -> None:
     limited, _ = told_searcher(
-        ConcurrencyLimiter(Listener(), max_concurrent=1), "score", 1, Scoreboard("max"), FakeClock()
+        ConcurrencyLimiter(Listener(), max_concurrent=1), "score", 1, Scoreboard("max"), TIME
     )
     assert isinstance(limited, ConcurrencyLimiter)
     assert limited.suggest("a")
@@ -135,7 +138,7 @@ def test_no_test_score_reaches_a_searcher_or_scheduler() -> None:
 
 def test_random_search_needs_no_wrapper() -> None:
     random = BasicVariantGenerator()
-    assert told_searcher(random, "score", 2, Scoreboard("max"), FakeClock()) == (random, None)
+    assert told_searcher(random, "score", 2, Scoreboard("max"), TIME) == (random, None)
 
 
 def recording(

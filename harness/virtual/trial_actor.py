@@ -1,0 +1,263 @@
+"""What trial actor, pool and worker loop are on the cluster: one trial at a time on a slot.
+
+Every call computes at once and says how many seconds of the slot it takes.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.contract import Benchmark, Config, EpochCost
+from harness.contract.records import Kind, Parent
+from harness.ledger import CellLedger, Charge, SlotLedger
+from harness.tuning.results import (
+    EXTRA,
+    FAILED,
+    MAX_RETRIES,
+    EpochExtra,
+    Failure,
+    missing_metric,
+)
+from harness.virtual.costs import Costs
+from harness.virtual.seats import Seat, State
+
+Spans = list[tuple[Kind, float]]
+
+
+@dataclass(frozen=True)
+class InFlight:
+    """An epoch under way. ``overhead``: what the trial's actor did before it; ``waiter``: the trial
+    that waited in what that leaves over."""
+
+    trial: int
+    started_s: float
+    overhead: list[Charge]
+    waiter: int | None
+
+
+@dataclass
+class Slot:
+    """A simulated worker group."""
+
+    index: int
+    seat: Seat
+    ledger: SlotLedger
+    last_trial: int | None = None
+    in_flight: InFlight | None = None
+
+    def charge_start(self, work: InFlight) -> None:
+        """Account for the time up to the start of an epoch that is over, or cut off."""
+        self.ledger.charge_measured(work.started_s, work.overhead, work.waiter)
+
+    def cut(self, at_s: float) -> tuple[int, float] | None:
+        """Account for everything until the cell's end; what was in flight, with its seconds."""
+        work = self.in_flight
+        if work is None or work.started_s >= at_s:
+            self.ledger.charge_until(at_s, None, "idle")
+            return None
+        self.charge_start(work)
+        self.ledger.charge_until(at_s, work.trial, "train")
+        return work.trial, at_s - work.started_s
+
+
+@dataclass(frozen=True)
+class Room:
+    """What all slots of a cell have in common."""
+
+    benchmark: Benchmark
+    training_seed: int
+    devices_per_slot: float
+    fallback_epoch_device_seconds: float
+    costs: Costs
+    ledger: CellLedger
+
+
+@dataclass(frozen=True)
+class Checkpointed:
+    """What a checkpoint holds."""
+
+    trial: int
+    epoch: int
+    failures: int
+    time_total_s: float
+    state: State
+
+
+@dataclass
+class Step:
+    """One epoch, trained but not yet reported. ``close`` is called at ``reported_s``: it charges
+    what is to be charged and gives Tune's result."""
+
+    started_s: float
+    reported_s: float
+    close: Callable[[], dict[str, Any]]
+
+
+@dataclass
+class _Attempt:
+    metrics: dict[str, float] = field(default_factory=dict)
+    spans: Spans = field(default_factory=list)
+    failure: tuple[str, str] | None = None
+
+
+class VirtualTrialActor:
+    """See the module; ``slot`` is its own until it stops."""
+
+    def __init__(self, slot: Slot, room: Room) -> None:
+        self.slot, self._room = slot, room
+        self._overhead: list[Charge] = []
+        self._metric = room.benchmark.metric
+
+    def begin(self, trial: int, config: Config) -> None:
+        """Turn to a trial."""
+        self.trial, self._config = trial, config
+        self._must_start = True
+        self._state: State | None = None
+        self._epoch = 0
+        self._failures = 0
+        self._time_total_s = 0.0
+        self._parent: Parent | None = None
+
+    def train(self, now_s: float) -> Step:
+        """Train one epoch, tried again once where it fails."""
+        slot, room, trial = self.slot, self._room, self.trial
+        waiter = trial if slot.last_trial == trial else None
+        slot.in_flight = work = InFlight(trial, now_s, self._overhead, waiter)
+        self._overhead = []
+        slot.last_trial = trial
+        started_s, at_s = now_s, now_s
+        failures: list[Failure] = []
+        failed_spans: Spans = []
+        while True:
+            attempt = self._attempt()
+            lasted_s = sum(seconds for _, seconds in attempt.spans)
+            at_s += lasted_s
+            if attempt.failure is None:
+                break
+            failures.append(Failure(*attempt.failure, at_s=at_s))
+            failed_spans += attempt.spans
+            self._failures += 1
+            self._must_start = True
+            if self._failures > MAX_RETRIES:
+                break
+            started_s = at_s
+        self._time_total_s += at_s - now_s
+        ended = attempt.failure is not None
+        spans = attempt.spans
+        charges = [
+            Charge(trial, kind, seconds)
+            for kind, seconds in (failed_spans if ended else [*failed_spans, *spans])
+        ]
+        result = self._failed_result(failures) if ended else self._result(attempt.metrics)
+        parent = self._parent
+        if not ended:
+            self._parent = None
+
+        def close() -> dict[str, Any]:
+            slot.in_flight = None
+            slot.charge_start(work)
+            slot.ledger.charge_measured(at_s, charges, trial)
+            if not ended:
+                result[EXTRA] = EpochExtra(
+                    config=self._config,
+                    metrics=attempt.metrics,
+                    spans=spans,
+                    slot=slot.index,
+                    started_s=started_s,
+                    reported_s=at_s,
+                    trial_seconds=room.ledger.trial_seconds(trial),
+                    state=self._state,
+                    parent=parent,
+                    failures=failures,
+                )
+            return result
+
+        return Step(now_s, at_s, close)
+
+    def save(self) -> tuple[float, Checkpointed]:
+        """Write a checkpoint: seconds, and what it holds."""
+        seconds = self._room.costs.save_seconds
+        self._overhead.append(Charge(self.trial, "checkpoint", seconds))
+        state = self._state if self._state is not None else {}
+        saved = Checkpointed(self.trial, self._epoch, self._failures, self._time_total_s, state)
+        return seconds, saved
+
+    def restore(self, saved: Checkpointed) -> float:
+        """Take a checkpoint back; returns the seconds it took."""
+        seconds = self._room.costs.restore_seconds
+        self._overhead.append(Charge(self.trial, "restore", seconds))
+        self._state, self._epoch = saved.state, saved.epoch
+        self._time_total_s = saved.time_total_s
+        if saved.trial == self.trial:
+            self._failures = saved.failures
+        else:
+            self._parent = Parent(trial=saved.trial, epoch=saved.epoch)
+        return seconds
+
+    def _attempt(self) -> _Attempt:
+        """One try at the next epoch. One that fails takes as long as an epoch is declared to: where
+        in the epoch it failed, a session without a clock cannot say."""
+        room, seat = self._room, self.slot.seat
+        attempt = _Attempt()
+        must_start = self._must_start
+        try:
+            if must_start or not seat.has(self):
+                seat.start(self, self._config, room.training_seed, self._state)
+            session = seat.session
+            metrics = dict(session.train_epoch())
+            metrics.update(session.evaluate())
+            attempt.metrics = {name: float(value) for name, value in metrics.items()}
+            state = seat.snapshot()
+            cost = session.epoch_cost() or EpochCost(room.fallback_epoch_device_seconds)
+            attempt.spans = self._spans(cost, must_start)
+        except Exception as error:
+            attempt.failure = f"{type(error).__name__}: {error}", traceback.format_exc()
+        else:
+            reason = missing_metric(self._metric, attempt.metrics)
+            if reason is not None:
+                attempt.failure = reason, reason
+        if attempt.failure is None:
+            self._must_start = False
+            self._state = state
+            self._epoch += 1
+        else:
+            seat.leave()
+            if not attempt.spans:
+                seconds = room.fallback_epoch_device_seconds / room.devices_per_slot
+                attempt.spans = [("train", seconds)]
+        return attempt
+
+    def _spans(self, cost: EpochCost, must_start: bool) -> Spans:
+        per_slot = self._room.devices_per_slot
+        pieces: list[tuple[Kind, float]] = [
+            ("restore", cost.start if must_start else 0.0),
+            ("train", cost.train),
+            ("evaluate", cost.evaluate),
+            ("checkpoint", cost.checkpoint),
+        ]
+        total = cost.start + cost.train + cost.evaluate + cost.checkpoint
+        if not (math.isfinite(total) and cost.train > 0) or min(s for _, s in pieces) < 0:
+            raise ValueError(f"epoch_cost() must give finite device-seconds above 0, not {cost}")
+        return [(kind, seconds / per_slot) for kind, seconds in pieces if seconds]
+
+    def _result(self, metrics: dict[str, float]) -> dict[str, Any]:
+        return {
+            self._metric: metrics[self._metric],
+            "training_iteration": self._epoch,
+            "time_total_s": self._time_total_s,
+            "done": False,
+        }
+
+    def _failed_result(self, failures: list[Failure]) -> dict[str, Any]:
+        return {
+            self._metric: math.nan,
+            "training_iteration": self._epoch + 1,
+            "time_total_s": self._time_total_s,
+            "done": True,
+            FAILED: True,
+            EXTRA: failures,
+        }
