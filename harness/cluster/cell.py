@@ -52,7 +52,9 @@ def run_cell(
 
     saver = IncumbentSaver(folder)
     strategy = STRATEGIES.get(spec.strategy)
-    tuning = CellTuning(spec, strategy, benchmark, folder, MeasuredTime(clock), saver)
+    tuning = CellTuning(
+        spec, strategy, benchmark, folder, MeasuredTime(clock), saver, is_followed=True
+    )
     watch = Watch(spec, tuning.recorder, opening, report, clock, started)
     run_tuner(tuning, pool, storage, watch.is_over)
     watch.end()

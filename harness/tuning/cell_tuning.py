@@ -44,6 +44,8 @@ class CellTuning:
         folder: Path,
         searcher_time: SearcherTime,
         keep_incumbent: Callable[[Incumbent, Any], None],
+        *,
+        is_followed: bool,
     ) -> None:
         seed_globals(spec.seed)
         self._searcher_time = searcher_time
@@ -72,6 +74,7 @@ class CellTuning:
             devices_per_slot=spec.devices_per_slot,
             max_same_failures=spec.study.max_same_failures,
             keep_incumbent=keep_incumbent,
+            is_followed=is_followed,
         )
 
     @property

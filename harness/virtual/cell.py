@@ -58,9 +58,8 @@ def run_cell(
 
     clock = VirtualClock()
     kept = _LastIncumbent()
-    tuning = CellTuning(
-        spec, strategy, benchmark, folder, _searcher_time(spec, costs, clock, real_clock), kept
-    )
+    searcher_time = _searcher_time(spec, costs, clock, real_clock)
+    tuning = CellTuning(spec, strategy, benchmark, folder, searcher_time, kept, is_followed=False)
     slots = spec.devices.slots
     ledger = CellLedger()
     room = Room(

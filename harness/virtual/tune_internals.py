@@ -333,6 +333,10 @@ class FastController(VirtualController):
     def _schedule_trial_train(self, trial: Trial) -> None:
         self._schedule_trial_task(trial, "train", on_result=self._on_training_result)
 
+    def _on_training_result(self, trial: Trial, result: dict[str, Any]) -> None:
+        self._process_trial_result(trial, result)
+        self._maybe_execute_queued_decision(trial, after_save=False)
+
     def _process_trial_result(self, trial: Trial, result: dict[str, Any]) -> Any:
         result["trial_id"] = trial.trial_id
         if result["done"]:
