@@ -16,6 +16,9 @@ DEFAULT_CELL_SECONDS: dict[DeviceKind, float] = {"CPU": 48.0, "GPU": 300.0}
 """How long the default budget lasts. On 2 cores six cells, each with about 40 s of unbilled start
 and end, then take less than ten minutes."""
 
+DEFAULT_VIRTUAL_TRAININGS = 50
+"""The default virtual budget pays for so many trials trained to the cap."""
+
 
 @dataclass(frozen=True)
 class ClusterDevices:
@@ -30,7 +33,9 @@ class ClusterDevices:
         return sum(self.per_node)
 
 
-def decide_devices(study: StudyConfig, cluster: ClusterDevices) -> DevicesRecord:
+def decide_devices(
+    study: StudyConfig, cluster: ClusterDevices, max_slots: int = DEFAULT_MAX_SLOTS
+) -> DevicesRecord:
     """The slots, and the devices of each, that fit this cluster.
 
     Raises:
@@ -56,7 +61,7 @@ def decide_devices(study: StudyConfig, cluster: ClusterDevices) -> DevicesRecord
     return DevicesRecord(
         kind=kind,
         model=cluster.model,
-        slots=min(possible, study.max_concurrent or DEFAULT_MAX_SLOTS),
+        slots=min(possible, study.max_concurrent or max_slots),
         workers_per_trial=workers,
         devices_per_worker=per_worker,
     )
@@ -73,12 +78,15 @@ def decide_budget(study: StudyConfig, devices: DevicesRecord, benchmark: Benchma
     """Device-seconds per cell.
 
     Raises:
-        UsageError: the budget asked for is too small for one epoch.
+        UsageError: the budget asked for is too small for one epoch, or the benchmark does not
+            declare what one costs.
     """
+    epoch = _declared_epoch_cost(benchmark, devices.kind)
     if study.budget is None:
+        if study.executor == "virtual":
+            return DEFAULT_VIRTUAL_TRAININGS * benchmark.max_epochs * epoch
         return devices.held * DEFAULT_CELL_SECONDS[devices.kind]
     budget = study.budget * 3600
-    epoch = benchmark.epoch_device_seconds(devices.kind)
     # All slots are held while one trains, so an epoch's wall-clock costs what all of them cost.
     needed = epoch * devices.slots
     least = math.ceil(needed / 3600 * 1e4) / 1e4
@@ -89,3 +97,18 @@ def decide_budget(study: StudyConfig, devices: DevicesRecord, benchmark: Benchma
             f"meanwhile = {needed:.3g}; give at least --budget {least:g}"
         )
     return budget
+
+
+def _declared_epoch_cost(benchmark: Benchmark, kind: DeviceKind) -> float:
+    try:
+        seconds = float(benchmark.epoch_device_seconds(kind))
+    except (NotImplementedError, TypeError, ValueError) as error:
+        seconds, given = math.nan, f"{type(error).__name__}: {error}"
+    else:
+        given = f"{seconds:g}"
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise UsageError(
+            f"benchmark {benchmark.name!r} does not declare what an epoch costs: "
+            f"epoch_device_seconds({kind!r}) must give seconds above 0; it gave {given}"
+        )
+    return seconds

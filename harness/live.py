@@ -17,12 +17,20 @@ from harness.clock import Clock
 from harness.contract import DEVICE_NAMES
 from harness.contract.records import CellRecord, DevicesRecord
 
-CELL_OVERHEAD_S = 40.0
-"""About what a cell takes besides its budget on a laptop: process and worker-group start, end."""
-
 LINE_PERIOD_S = 10.0
 ROWS_AROUND = 12
 """Cells shown at once: a long study shows those around the one that runs."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is known before anything runs: cells side by side, and what one takes if that is known.
+
+    ``cell_seconds`` is also how long a cell's budget lasts in real time, give or take its start.
+    """
+
+    cells_at_once: int
+    cell_seconds: float | None
 
 
 class Display(Protocol):
@@ -48,6 +56,7 @@ class _Board:
     names: list[str]
     devices: DevicesRecord
     budget_device_seconds: float
+    expected: Expected
     clock: Clock
 
     def __post_init__(self) -> None:
@@ -75,25 +84,33 @@ class _Board:
         row.state = "kept" if kept else "done" if outcome.status == "completed" else "failed"
         row.progress = final_progress(outcome, row.progress)
 
-    def left_s(self) -> float:
-        """Wall-clock seconds that the rest of the study will take, judged by the cells so far."""
+    def left(self) -> str:
+        """How long the rest of the study will take, judged by the cells so far."""
         seconds = self.cell_seconds
-        typical = sum(seconds) / len(seconds) if seconds else self._budget_s() + CELL_OVERHEAD_S
+        typical = sum(seconds) / len(seconds) if seconds else self.expected.cell_seconds
+        return "?" if typical is None else duration(self._left_s(typical))
+
+    def _left_s(self, typical: float) -> float:
         left = sum(typical for row in self.rows if row.state == "waiting")
         for row in self.rows:
             if row.started is not None and row.state in ("starting", "running", "closing"):
                 left += max(typical - (self.clock.now() - row.started), 0.0)
-        return left
+        return left / self.expected.cells_at_once
 
-    def cell_left_s(self, row: _Row) -> float:
-        return self._budget_s() - row.progress.held_device_seconds / self.devices.held
+    @property
+    def done(self) -> int:
+        return sum(row.state in ("done", "kept", "failed") for row in self.rows)
+
+    def cell_left(self, row: _Row) -> str:
+        """A running cell's time left, where its clock is the real one; its share of the budget."""
+        held, budget = row.progress.held_device_seconds, self.budget_device_seconds
+        if self.expected.cell_seconds is None:
+            return f"{held / budget:.0%}"
+        return duration((budget - held) / self.devices.held)
 
     def held(self, row: _Row) -> str:
         held, budget = row.progress.held_device_seconds, self.budget_device_seconds
         return f"{held / 3600:.4f} of {budget / 3600:.4f} {self.unit}"
-
-    def _budget_s(self) -> float:
-        return self.budget_device_seconds / self.devices.held
 
 
 def final_progress(record: CellRecord, last: CellProgress) -> CellProgress:
@@ -157,7 +174,7 @@ class PlainLines:
             f"{p.running} running, {p.paused} paused, {p.stopped} stopped, "
             f"{p.finished} finished, {p.failed} failed; {p.epochs} epochs; "
             f"{self._board.held(row)}; incumbent {_score(p.incumbent)}; "
-            f"study {duration(self._board.left_s())} left"
+            f"study {self._board.left()} left"
         )
 
     def _say(self, cell: int, text: str) -> None:
@@ -166,6 +183,33 @@ class PlainLines:
             f"{position} {self._board.rows[cell].name}: {text}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
+
+
+class CountedLines(PlainLines):
+    """For many quick cells: a line every few seconds, and one for each cell that fails."""
+
+    def started(self, cell: int) -> None:
+        self._board.start(cell)
+
+    def progress(self, cell: int, progress: CellProgress) -> None:
+        self._board.update(cell, progress)
+        self._count()
+
+    def ended(self, cell: int, outcome: CellRecord | str, kept: bool) -> None:
+        if isinstance(outcome, str) or outcome.status == "failed":
+            super().ended(cell, outcome, kept)
+        else:
+            self._board.end(cell, outcome, kept)
+        self._count()
+
+    def _count(self) -> None:
+        board, now = self._board, self._board.clock.now()
+        if now - self._last_line >= LINE_PERIOD_S or board.done == len(board.rows):
+            self._last_line = now
+            self._console.print(
+                f"{board.done} of {len(board.rows)} cells done; about {board.left()} left",
+                markup=False, highlight=False, soft_wrap=True,
+            )  # fmt: skip
 
 
 class LiveTable:
@@ -198,11 +242,10 @@ class LiveTable:
 
 def render(board: _Board) -> Table:
     """The live table of a study."""
-    done = sum(row.state in ("done", "kept", "failed") for row in board.rows)
     table = Table(
         title=f"{board.unit}: of {board.budget_device_seconds / 3600:.4g} per cell",
         title_justify="left",
-        caption=f"{done} of {len(board.rows)} cells done; about {duration(board.left_s())} left",
+        caption=f"{board.done} of {len(board.rows)} cells done; about {board.left()} left",
         caption_justify="left",
         box=None,
         padding=(0, 1, 0, 0),
@@ -221,7 +264,7 @@ def render(board: _Board) -> Table:
             *[str(number) if shown else "" for number in counts],
             f"{p.held_device_seconds / 3600:.4f}" if shown else "",
             _score(p.incumbent) if shown else "",
-            duration(board.cell_left_s(row)) if row.state == "running" else row.state,
+            board.cell_left(row) if row.state == "running" else row.state,
             style=styles.get(row.state),
         )
     return table
@@ -241,12 +284,14 @@ def display(
     names: list[str],
     devices: DevicesRecord,
     budget_device_seconds: float,
+    expected: Expected,
     clock: Clock,
 ) -> Iterator[Display]:
     """The display that fits the console."""
-    board = _Board(names, devices, budget_device_seconds, clock)
+    board = _Board(names, devices, budget_device_seconds, expected, clock)
     if not console.is_terminal:
-        yield PlainLines(console, board)
+        is_quick = expected.cell_seconds is None
+        yield (CountedLines if is_quick else PlainLines)(console, board)
         return
     with Live(console=console, auto_refresh=False) as live:
         yield LiveTable(live, board)

@@ -19,7 +19,7 @@ LOCK_FILE, LOG_FILE, EARLIER = ".lock", "run.log", "earlier"
 CHANGING = frozenset({"created_at", "command", "git_commit", "git_dirty", "machine"})
 """Fields of a study record that may differ between a run and its resumption."""
 
-UNSTATED = frozenset({"address", "storage", "data_dir", "out"})
+UNSTATED = frozenset({"address", "storage", "data_dir", "out", "costs"})
 """Fields of a study's configuration that say where, not what."""
 
 

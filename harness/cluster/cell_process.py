@@ -12,13 +12,10 @@ from typing import Any
 
 import ray
 
-import benchmarks
-import harness
-import reports
-import strategies
 from harness.cell import CellProgress
 from harness.clock import MonotonicClock
 from harness.cluster.cell import load_files, run_cell
+from harness.cluster.ray_cluster import PACKAGES
 from harness.cluster.spec import ClusterCellSpec
 from harness.contract.files import write_atomically
 
@@ -34,7 +31,7 @@ def main(folder: Path, status_fd: int) -> None:
     # stopped group's devices stay taken.
     runtime_env: dict[str, Any] = {"env_vars": {"RAY_ADDRESS": spec.ray_address} | TRAIN_SETTINGS}
     if spec.ships_code:
-        runtime_env["py_modules"] = [harness, strategies, benchmarks, reports]
+        runtime_env["py_modules"] = PACKAGES
     ray.init(address=spec.ray_address, runtime_env=runtime_env, namespace=spec.name)
     load_files(spec)
     with os.fdopen(status_fd, "w", buffering=1) as pipe:

@@ -9,10 +9,18 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import benchmarks
+import harness
+import reports
+import strategies
 from harness.contract import DeviceKind, UsageError
 from harness.devices import ClusterDevices
 from harness.provenance import cpu_model
+
+PACKAGES = [harness, strategies, benchmarks, reports]
+"""What a node needs of this project."""
 
 STATE_API_TIMEOUT_S = 30
 
@@ -29,13 +37,19 @@ class RayCluster:
 
     address: str
     nodes: int
+    cores: float
     devices: ClusterDevices
     is_ours: bool
 
 
 @contextlib.contextmanager
-def ray_cluster(address: str | None, log: Path) -> Iterator[RayCluster]:
+def ray_cluster(
+    address: str | None, log: Path, *, is_for_tasks: bool = False
+) -> Iterator[RayCluster]:
     """Connect to the cluster at ``address``, or start one on this machine; leave it at the end.
+
+    ``is_for_tasks``: this process itself starts tasks, and no worker groups: nodes that are not
+    ours get this project's packages, and the State API is not needed.
 
     Raises:
         UsageError: no cluster there, or one whose State API does not answer.
@@ -46,7 +60,11 @@ def ray_cluster(address: str | None, log: Path) -> Iterator[RayCluster]:
     import ray
 
     _log_to(log)
-    wanted = {"include_dashboard": True} if address is None else {"address": address}
+    wanted: dict[str, Any] = {"address": address}
+    if address is None:
+        wanted = {"include_dashboard": not is_for_tasks}
+    elif is_for_tasks:
+        wanted["runtime_env"] = {"py_modules": PACKAGES}
     try:
         with _screen_to(log):
             context = ray.init(log_to_driver=False, configure_logging=False, **wanted)
@@ -55,11 +73,13 @@ def ray_cluster(address: str | None, log: Path) -> Iterator[RayCluster]:
         first_line = str(error).strip().splitlines()[0]
         raise UsageError(f"no Ray cluster could be used {where}: {first_line}") from error
     try:
-        _check_state_api(context.address_info["address"])
+        if not is_for_tasks:
+            _check_state_api(context.address_info["address"])
         alive = [node for node in ray.nodes() if node["Alive"]]
         yield RayCluster(
             address=context.address_info["address"],
             nodes=len(alive),
+            cores=sum(node["Resources"].get("CPU", 0.0) for node in alive),
             devices=_devices([node["Resources"] for node in alive]),
             is_ours=address is None,
         )

@@ -11,7 +11,9 @@ from rich.console import Console
 from harness.commands.options import parse_options
 from harness.study import StudyConfig, make_study
 
-COMPUTE, WHERE, MORE = "What a cell holds", "Where it runs and writes", "More"
+COMPUTE, WHERE, VIRTUAL, MORE = (
+    "What a cell holds", "Where it runs and writes", "With --executor virtual", "More",
+)  # fmt: skip
 
 
 def run(
@@ -19,7 +21,8 @@ def run(
         str | None, typer.Option(help="Strategies, comma-separated, or 'all' (the default).")
     ] = None,
     benchmark: Annotated[
-        str | None, typer.Option(help="What is tuned. [default: fashion_mnist]")
+        str | None,
+        typer.Option(help="What is tuned. [default: fashion_mnist; virtual: fashion_mnist_table]"),
     ] = None,
     seeds: Annotated[
         str | None,
@@ -29,13 +32,16 @@ def run(
         float | None,
         typer.Option(
             help="Device-hours per cell: GPU-hours, or core-hours where there is no GPU. "
-            "[default: about a minute (CPU) or five (GPU) of all its devices; printed]",
+            "[default: about a minute (CPU) or five (GPU) of all its devices; virtual: 50 whole "
+            "trainings; printed]",
             rich_help_panel=COMPUTE,
         ),
     ] = None,
     workers_per_trial: Annotated[
         int | None,
-        typer.Option(help="Data-parallel workers. [default: 2]", rich_help_panel=COMPUTE),
+        typer.Option(
+            help="Data-parallel workers. [default: 2; virtual: 1]", rich_help_panel=COMPUTE
+        ),
     ] = None,
     devices_per_worker: Annotated[
         float | None,
@@ -47,12 +53,39 @@ def run(
     max_concurrent: Annotated[
         int | None,
         typer.Option(
-            help="Trials at once, at most. [default: what fits, at most 8]", rich_help_panel=COMPUTE
+            help="Trials at once, at most. [default: what fits; real ones at most 8]",
+            rich_help_panel=COMPUTE,
         ),
     ] = None,
     executor: Annotated[
         str | None,
-        typer.Option(help="'cluster': real devices and time.", rich_help_panel=WHERE),
+        typer.Option(
+            help="'cluster': real devices and time. 'virtual': a simulated cluster, many times "
+            "faster. [default: cluster]",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            help="Virtual devices that a cell holds. [default: 8]", rich_help_panel=VIRTUAL
+        ),
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            help="A JSON file of what starts, checkpoints etc. take. [default: as measured for "
+            "the cluster executor]",
+            rich_help_panel=VIRTUAL,
+        ),
+    ] = None,
+    charge_searcher: Annotated[
+        str | None,
+        typer.Option(
+            help="'fixed': the same time for every suggestion; 'measured': what it really takes "
+            "(then no two runs are the same). [default: fixed]",
+            rich_help_panel=VIRTUAL,
+        ),
     ] = None,
     address: Annotated[
         str | None,
@@ -125,6 +158,9 @@ def run(
         "devices_per_worker": devices_per_worker,
         "max_concurrent": max_concurrent,
         "executor": executor,
+        "devices": devices,
+        "costs": costs,
+        "charge_searcher": charge_searcher,
         "address": address,
         "storage": storage,
         "data_dir": data_dir,

@@ -117,6 +117,8 @@ class Benchmark(ABC):
     light_sessions: ClassVar[bool] = False
     """A session costs next to nothing to build and keep: the virtual executor then keeps one per
     slot. Otherwise all trials take turns on a single one, with ``state`` and ``load``."""
+    device_kind: DeviceKind = "CPU"
+    """What ``epoch_cost`` counts the seconds of: what a virtual cluster is made of."""
     caveats: tuple[str, ...] = ()
     """What a reader of the report must know about these results, a sentence each."""
     max_epochs: int

@@ -217,7 +217,11 @@ class StudyRecord(Record):
     benchmark: BenchmarkRecord
     strategies: list[StrategyRecord]
     seeds: list[int]
-    executor: Literal["cluster"]
+    executor: Literal["cluster", "virtual"]
+    is_deterministic: bool = False
+    """Whether the same study gives the same results again."""
+    costs: dict[str, float | int | str] | None = None
+    """What a virtual executor charges for what it does not run."""
     devices: DevicesRecord
     budget_device_seconds: float
     versions: dict[str, str]

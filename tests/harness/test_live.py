@@ -8,7 +8,7 @@ from rich.console import Console
 
 from harness.cell import CellProgress
 from harness.contract.records import CellRecord, DevicesRecord
-from harness.live import display, duration
+from harness.live import Expected, display, duration
 from tests.reports import make_run
 
 DEVICES = DevicesRecord(
@@ -28,7 +28,7 @@ def shown(terminal: bool, width: int = 100) -> str:
     console = Console(file=io.StringIO(), force_terminal=terminal, width=width, color_system=None)
     clock = FakeClock()
     names = ["random/asha seed 0", "hyperopt/asha seed 0", "pbt seed 0"]
-    with display(console, names, DEVICES, 144.0, clock) as board:
+    with display(console, names, DEVICES, 144.0, Expected(1, 112.0), clock) as board:
         for cell, outcome in enumerate([CellRecord(**done()), "its process died"]):
             board.started(cell)
             clock.seconds += 90.0

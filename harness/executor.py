@@ -1,0 +1,61 @@
+"""What the runner asks of an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.clock import Clock
+from harness.contract import Benchmark
+from harness.contract.records import DevicesRecord
+from harness.decided import DecidedStudy
+from harness.live import Display
+from harness.store import RunStore
+from harness.study import StudyConfig
+
+Outcomes = dict[tuple[str, int], str | None]
+"""(strategy, seed) → why the cell failed, or ``None``."""
+
+
+class Executor(Protocol):
+    """Runs a study's cells, where and when it can.
+
+    ``cells_at_once``: about how many run side by side. ``cell_overhead_seconds``: about what one
+    takes besides its budget; ``None`` where the time it takes has nothing to do with its budget.
+    """
+
+    @property
+    def cells_at_once(self) -> int: ...
+
+    @property
+    def cell_overhead_seconds(self) -> float | None: ...
+
+    def decide_devices(self, config: StudyConfig, benchmark: Benchmark) -> DevicesRecord:
+        """What every cell holds. Raises :class:`UsageError`."""
+
+    def study_fields(self) -> dict[str, Any]:
+        """The executor's own fields of a :class:`StudyRecord`."""
+
+    def run(self, study: DecidedStudy, store: RunStore, shown: Display) -> Outcomes:
+        """Run every cell that is not finished yet."""
+
+
+@contextmanager
+def open_executor(config: StudyConfig, log: Path, clock: Clock) -> Iterator[Executor]:
+    """The executor that a study asks for, connected to its Ray cluster.
+
+    Raises:
+        UsageError: no cluster there, or it cannot serve.
+    """
+    if config.executor == "virtual":
+        from harness.virtual.executor import virtual_executor
+
+        with virtual_executor(config, log, clock) as virtual:
+            yield virtual
+    else:
+        from harness.cluster.executor import cluster_executor
+
+        with cluster_executor(config, log) as cluster:
+            yield cluster
