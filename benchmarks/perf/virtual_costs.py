@@ -1,8 +1,8 @@
 """Measures what the virtual executor charges for what it does not run, from a run on a cluster.
 
 Best from strategies that stop (``random/asha``), propose (``optuna/asha``) and pause (``pbt``),
-with nothing else running on the machine. Starting and stopping an actor that is not reused is measured
-on a Ray of its own.
+with nothing else running on the machine. Starting and stopping an actor that is not reused is
+measured on a Ray of its own.
 
     python -m harness run --strategies random/asha,optuna/asha,hyperopt/asha,pbt --out runs/costs
     python -m benchmarks.perf.virtual_costs runs/costs [--out harness/virtual/costs.json]
