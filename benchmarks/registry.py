@@ -28,7 +28,7 @@ def _is_benchmark(thing: object) -> bool:
 BENCHMARKS: Registry[type[Benchmark]] = Registry(
     kind="benchmark",
     group="harness.benchmarks",
-    builtin=("benchmarks.fashion_mnist", "benchmarks.analytic"),
+    builtin=("benchmarks.fashion_mnist", "benchmarks.recorded", "benchmarks.analytic"),
     is_one=_is_benchmark,
     name_of=lambda benchmark: benchmark.name,
     requires_of=lambda benchmark: benchmark.requires,

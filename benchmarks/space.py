@@ -70,3 +70,20 @@ def _refusal(name: str, kind: str) -> UsageError:
         f"parameter {name!r} of the search space is {kind}, which not every searcher understands "
         f"alike; use {ALLOWED}, in a flat dict"
     )
+
+
+def make_space(described: Mapping[str, ParameterRecord]) -> dict[str, Domain]:
+    """The Ray Tune domains that :func:`describe_space` described."""
+    return {name: _domain(parameter) for name, parameter in described.items()}
+
+
+def _domain(parameter: ParameterRecord) -> Domain:
+    from ray import tune
+
+    if parameter.type == "categorical":
+        return tune.choice(parameter.choices)
+    assert parameter.low is not None and parameter.high is not None
+    if parameter.type == "integer":
+        integer = tune.lograndint if parameter.log else tune.randint
+        return integer(int(parameter.low), int(parameter.high) + 1)
+    return (tune.loguniform if parameter.log else tune.uniform)(parameter.low, parameter.high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from reports import units
 from reports.analysis import Analysis
@@ -91,7 +91,19 @@ def caveats(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
         lines.append(
             f"{_listed(outside)} ended too far from the best to be on the axis of the first figure."
         )
-    if analysis.run.study.git_dirty:
+    study = analysis.run.study
+    if study.executor == "virtual":
+        lines.append(
+            "Nothing ran on real devices: Ray Tune's own controller, schedulers and searchers took "
+            "every decision, on a virtual clock."
+        )
+        if not study.is_deterministic:
+            lines.append(
+                "Searchers were charged the time they really took: another run of the same study "
+                "gives other numbers."
+            )
+    lines += study.benchmark.caveats
+    if study.git_dirty:
         lines.append("The harness had uncommitted changes when this ran.")
     return [*lines, *analysis.inconsistencies]
 
@@ -99,18 +111,24 @@ def caveats(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
 def method_notes(analysis: Analysis) -> list[str]:
     """How to read the numbers, as far as it matters for the strategies that ran."""
     study = analysis.run.study
+    is_virtual = study.executor == "virtual"
     cores = "CPU cores" if study.devices.kind == "CPU" else "GPUs"
+    virtual = "virtual " if is_virtual else ""
     notes = [
-        f"Compute is devices held × seconds, devices being {cores}, from the moment the cell's "
-        "worker groups were ready until the budget was spent: training, evaluation, checkpoints, "
-        "restores, failed trials and idle devices all count. The first start of the worker groups "
-        "is the same for every strategy: measured, shown as set-up, not billed.",
+        f"Compute is devices held × seconds, devices being {virtual}{cores}, from the moment the "
+        "cell's worker groups were ready until the budget was spent: training, evaluation, "
+        "checkpoints, restores, failed trials and idle devices all count. The first start of the "
+        "worker groups is the same for every strategy: "
+        f"{'taken from the costs below' if is_virtual else 'measured'}, shown as set-up, not "
+        "billed.",
         "At the budget, trials in flight stop at once, and what they had not reported counts for "
         "no strategy.",
         "The incumbent is the best configuration so far by validation score. NaN and ±∞ are never "
         "incumbents; of equal scores the earlier stays. Curves carry the last known incumbent "
         "forward and have no value before the first report.",
     ]
+    if study.costs is not None:
+        notes.append(_virtual_time(study.costs))
     if analysis.by_test:
         notes.append(
             "The test score is that of the incumbent's checkpoint, chosen by validation score; no "
@@ -138,6 +156,19 @@ def method_notes(analysis: Analysis) -> list[str]:
         "seen so far in the cell."
     )
     return notes
+
+
+def _virtual_time(costs: Mapping[str, float | int | str]) -> str:
+    seconds = [
+        f"{name.removesuffix('_seconds').replace('_', ' ')} {value:g} s"
+        for name, value in costs.items()
+        if name.endswith("_seconds") and isinstance(value, float | int)
+    ]
+    return (
+        "The virtual clock: an epoch takes what the benchmark declares or has recorded, divided by "
+        f"the devices of its slot. The rest is charged as measured ({costs.get('source')}): "
+        f"{', '.join(seconds)}."
+    )
 
 
 def band_note(seeds: int) -> str:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,6 +32,7 @@ SCORES = ("validation_score", "validation_loss", "train_loss", "test_score")
 SECONDS = ("start_seconds", "train_seconds", "evaluate_seconds", "checkpoint_seconds")
 
 Config = dict[str, ConfigValue]
+T = TypeVar("T")
 
 
 class Recording(Record):
@@ -151,13 +152,8 @@ def read_table(path: Path) -> RecordedTable:
         UsageError: no such file, not a recorded table, of another format version, a column is
             missing, a value is out of place; the message says which and what to do.
     """
-    try:
-        content = pq.read_table(path)
-    except FileNotFoundError:
-        raise UsageError(f"there is no recorded table {path}; make one with {RECORD}") from None
-    except (OSError, pa.ArrowException) as error:
-        raise UsageError(f"{path} is not a Parquet file that can be read: {error}") from None
-    record = _read_record(path, content.schema.metadata or {})
+    content = _parquet(path, pq.read_table)
+    record = _record_in(path, content.schema.metadata or {})
     wanted = [*KEYS, *SCORES, *SECONDS, *(CONFIG_PREFIX + name for name in record.benchmark.space)]
     if missing := sorted(set(wanted) - set(content.column_names)):
         raise UsageError(
@@ -171,10 +167,24 @@ def read_table(path: Path) -> RecordedTable:
     return RecordedTable(record, curves)
 
 
+def read_record(path: Path) -> TableRecord:
+    """What a table says of itself, without its curves; the same errors as :func:`read_table`."""
+    return _record_in(path, _parquet(path, pq.read_schema).metadata or {})
+
+
 RECORD = "`python -m harness record`"
 
 
-def _read_record(path: Path, metadata: Mapping[bytes, bytes]) -> TableRecord:
+def _parquet(path: Path, read: Callable[[Path], T]) -> T:
+    try:
+        return read(path)
+    except FileNotFoundError:
+        raise UsageError(f"there is no recorded table {path}; make one with {RECORD}") from None
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"{path} is not a Parquet file that can be read: {error}") from None
+
+
+def _record_in(path: Path, metadata: Mapping[bytes, bytes]) -> TableRecord:
     if METADATA_KEY not in metadata:
         raise UsageError(f"{path} is no recorded table (its metadata says nothing of one); "
                          f"make one with {RECORD}")  # fmt: skip
@@ -212,6 +222,9 @@ def _curves(content: pa.Table, record: TableRecord) -> tuple[Curve, ...]:
             name: _config_value(columns[CONFIG_PREFIX + name][first], parameter)
             for name, parameter in space.items()
         }
+        _check_config(number, config, space)
+        if not 0 <= columns["recording"][first] < len(record.recordings):
+            raise ValueError(f"curve {number} is of no recording that the metadata describe")
         epochs = tuple(
             Epoch(**{name: columns[name][row] for name in (*SCORES, *SECONDS)}) for row in rows
         )
@@ -223,6 +236,32 @@ def _curves(content: pa.Table, record: TableRecord) -> tuple[Curve, ...]:
 def _config_value(stored: Any, parameter: ParameterRecord) -> ConfigValue:
     value: ConfigValue = json.loads(stored) if parameter.type == "categorical" else stored
     return value
+
+
+def _check_config(number: int, config: Config, space: Mapping[str, ParameterRecord]) -> None:
+    for name, parameter in space.items():
+        if not is_inside(config[name], parameter):
+            allowed = (
+                f"one of {parameter.choices}"
+                if parameter.type == "categorical"
+                else f"from {parameter.low} to {parameter.high}"
+            )
+            raise ValueError(
+                f"curve {number} has {name} = {config[name]!r}, which is outside of the table's "
+                f"own space ({allowed})"
+            )
+
+
+def is_inside(value: object, parameter: ParameterRecord) -> bool:
+    """Whether a space has this value; a float may miss its bounds by rounding."""
+    if parameter.type == "categorical":
+        # As JSON, since True == 1 == 1.0.
+        return json.dumps(value) in map(json.dumps, parameter.choices)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    assert parameter.low is not None and parameter.high is not None
+    slack = 1e-9 * max(abs(parameter.low), abs(parameter.high))
+    return parameter.low - slack <= value <= parameter.high + slack
 
 
 def _check_epochs(number: int, epochs: tuple[Epoch, ...], max_epochs: int) -> None:

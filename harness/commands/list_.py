@@ -73,11 +73,12 @@ def _strategy_facts(strategy: Strategy) -> Row:
 
 
 def _benchmark_facts(benchmark: type[Benchmark]) -> Row:
+    """Metric and mode are ``None`` where an option decides them."""
     options = _options(benchmark)
     return {
         "summary": benchmark.summary,
-        "metric": benchmark.metric,
-        "mode": benchmark.mode,
+        "metric": getattr(benchmark, "metric", None),
+        "mode": getattr(benchmark, "mode", None),
         "test_metric": benchmark.test_metric,
         "gives_checkpoints": benchmark.gives_checkpoints,
         "mutable": sorted(benchmark.mutable),
@@ -121,7 +122,8 @@ def _print_benchmarks(console: Console, rows: list[Row]) -> None:
     for row in _usable(rows):
         cap = "" if row["max_epochs"] is None else f", {row['max_epochs']} epochs"
         without = "" if row["gives_checkpoints"] else ", no checkpoints"
-        said = f"{row['metric']} ({row['mode']}){cap}{without}"
+        aim = "an option's" if row["metric"] is None else f"{row['metric']} ({row['mode']})"
+        said = f"{aim}{cap}{without}"
         table.add_row(row["name"], row["summary"], said, row["source"])
     console.print(table)
     _print_problems(console, rows)

@@ -1,0 +1,136 @@
+"""The surrogate: a whole curve and its costs for any configuration of a table's space and seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from benchmarks.noise import Noise
+from benchmarks.recorded.surrogate.divergence import Divergence
+from benchmarks.recorded.surrogate.features import Features
+from benchmarks.recorded.surrogate.gaussian_process import GaussianProcess
+from benchmarks.recorded.surrogate.groups import Curves, as_arrays
+from benchmarks.recorded.surrogate.seed_noise import SeedNoise
+from benchmarks.recorded.surrogate.warp import NormalScores
+from benchmarks.recorded.table import SCORES, SECONDS, Curve, RecordedTable
+from harness.contract import UsageError
+
+Array = NDArray[np.float64]
+
+LEARNED = ("validation_score", "validation_loss", "train_loss")
+LEAST_SECONDS = 1e-9
+
+
+class Surrogate:
+    """Mean curves come from a Gaussian process, the noise of seeds from recorded deviations.
+
+    Deterministic: the same table, configuration and seed give the same bits on any number of
+    cores, in any order.
+
+    Raises:
+        UsageError: every curve of the table diverged at once.
+    """
+
+    def __init__(self, table: RecordedTable) -> None:
+        benchmark = table.record.benchmark
+        self._epochs = benchmark.max_epochs
+        self._features = Features(benchmark.space)
+        trained = [c for c in table.curves if math.isfinite(c.epochs[0].validation_score)]
+        if not trained:
+            raise UsageError(
+                "every curve of the table diverged in its first epoch: there is nothing to predict"
+            )
+        curves = as_arrays(trained, self._epochs)
+        features = self._rows(curves)
+        self._noise = SeedNoise(curves)
+        self._measured = [column for column in LEARNED if column in curves.values]
+        self._warps = {
+            column: NormalScores(curves.means(curves.values[column])) for column in self._measured
+        }
+        # Several threads of BLAS would add up in another order, and the bits would differ.
+        with threadpool_limits(1):
+            self._learning = GaussianProcess(
+                features, self._learning_targets(curves), 1 / curves.counts
+            )
+            self._costs = GaussianProcess(features, _cost_targets(curves), 1 / curves.counts)
+            self._divergence = self._divergence_of(table.curves)
+
+    def predict(self, config: Mapping[str, Any], seed: int) -> dict[str, list[Any]]:
+        """Column → a value per epoch (``None``: the table has no such values)."""
+        noise = Noise(config, seed)
+        track: dict[str, list[Any]] = {column: [None] * self._epochs for column in SCORES}
+        features = self._features(config)
+        means = self._mean_curves(features)
+        lent = self._noise.borrow(float(means["validation_score"][-1]), noise)
+        for column, mean in means.items():
+            track[column] = (mean + lent[column]).tolist()
+        if "test_score" in lent:
+            track["test_score"] = (means["validation_score"] + lent["test_score"]).tolist()
+        for column, seconds in self._mean_seconds(features).items():
+            track[column] = (seconds * lent[column]).tolist()
+        return self._cut_short(track, features, noise)
+
+    def mean_curves(self, config: Mapping[str, Any]) -> dict[str, Array]:
+        """Column → (epochs,), before any noise."""
+        features = self._features(config)
+        return self._mean_curves(features) | self._mean_seconds(features)
+
+    def _rows(self, curves: Curves) -> Array:
+        """(n, d)"""
+        return np.array([self._features(config) for config in curves.configs])
+
+    def _divergence_of(self, recorded: Sequence[Curve]) -> Divergence | None:
+        if not any(curve.diverged for curve in recorded):
+            return None
+        curves = as_arrays(recorded, self._epochs)
+        return Divergence(self._rows(curves), curves.owner, recorded)
+
+    def _cut_short(
+        self, track: dict[str, list[Any]], features: Array, noise: Noise
+    ) -> dict[str, list[Any]]:
+        """End a curve that diverges with NaN, as recorded ones end."""
+        if self._divergence is None:
+            return track
+        finite = self._divergence.finite_epochs(features, noise)
+        if finite is None:
+            return track
+        for column, values in track.items():
+            del values[finite + 1 :]
+            if column in SCORES and values[finite] is not None:
+                values[finite] = math.nan
+        return track
+
+    def _learning_targets(self, curves: Curves) -> Array:
+        """(n, columns · epochs)"""
+        return np.hstack(
+            [
+                warp.to_normal(curves.means(curves.values[column]))
+                for column, warp in self._warps.items()
+            ]
+        )
+
+    def _mean_curves(self, features: Array) -> dict[str, Array]:
+        parts = np.split(self._learning(features), len(self._measured))
+        return {
+            column: self._warps[column].from_normal(part)
+            for column, part in zip(self._measured, parts, strict=True)
+        }
+
+    def _mean_seconds(self, features: Array) -> dict[str, Array]:
+        parts = np.split(np.exp(self._costs(features)), len(SECONDS))
+        return dict(zip(SECONDS, parts, strict=True))
+
+
+def _cost_targets(curves: Curves) -> Array:
+    """(n, columns · epochs): logarithms of seconds."""
+    return np.hstack(
+        [
+            np.log(np.maximum(curves.means(curves.values[column]), LEAST_SECONDS))
+            for column in SECONDS
+        ]
+    )
