@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from unittest import mock
 
-from pyarrow.fs import FileType
+from pyarrow.fs import FileInfo, FileType
 from ray import tune
 from ray.train._internal import storage
 from ray.train._internal.session import _FutureTrainingResult, _TrainingResult
@@ -75,9 +75,10 @@ class OrderedSet(MutableSet[T]):
         self._items.pop(item, None)
 
     def pop(self) -> T:
-        item = next(iter(self._items))
-        del self._items[item]
-        return item
+        for item in self._items:
+            del self._items[item]
+            return item
+        raise KeyError("pop from an empty set")
 
 
 class _VirtualTrainable(tune.Trainable):
@@ -100,15 +101,11 @@ class _SlotRequest(tune.PlacementGroupFactory):
 class _Files:
     """The file system of virtual checkpoints: Tune deletes a trial's older ones through it."""
 
-    @dataclass(frozen=True)
-    class _Info:
-        type: FileType = FileType.Directory
-
     def __init__(self) -> None:
         self.kept: dict[str, Checkpointed] = {}
 
-    def get_file_info(self, path: str) -> _Info:
-        return self._Info()
+    def get_file_info(self, path: str) -> FileInfo:
+        return FileInfo(path, FileType.Directory)
 
     def delete_dir(self, path: str) -> None:
         del self.kept[path]
