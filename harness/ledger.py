@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.contract.records import Kind
 
 
-@dataclass(frozen=True)
-class Charge:
+class Charge(NamedTuple):
     """``seconds`` of a slot spent on ``kind`` for ``trial`` (``None``: for no trial)."""
 
     trial: int | None
@@ -69,6 +69,12 @@ class SlotLedger:
         """Everything since the last charge went into ``kind``."""
         self._cell.add(trial, kind, at_s - self._accounted_until_s)
         self._accounted_until_s = max(at_s, self._accounted_until_s)
+
+    def charge_spans(self, at_s: float, trial: int, spans: Sequence[tuple[Kind, float]]) -> None:
+        """What filled the time since the last charge without a gap."""
+        for kind, seconds in spans:
+            self._cell.add(trial, kind, seconds)
+        self._accounted_until_s = at_s
 
     def charge_measured(
         self, at_s: float, measured: Sequence[Charge], idle_trial: int | None

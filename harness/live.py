@@ -18,6 +18,8 @@ from harness.contract import DEVICE_NAMES
 from harness.contract.records import CellRecord, DevicesRecord
 
 LINE_PERIOD_S = 10.0
+LEAST_SHARE = 0.01
+"""With less of a study done, nothing can be said of the rest."""
 ROWS_AROUND = 12
 """Cells shown at once: a long study shows those around the one that runs."""
 
@@ -87,8 +89,28 @@ class _Board:
     def left(self) -> str:
         """How long the rest of the study will take, judged by the cells so far."""
         seconds = self.cell_seconds
+        if self.expected.cell_seconds is None:
+            return self._left_by_share()
         typical = sum(seconds) / len(seconds) if seconds else self.expected.cell_seconds
-        return "?" if typical is None else duration(self._left_s(typical))
+        return duration(self._left_s(typical))
+
+    def _left_by_share(self) -> str:
+        """Where cells are of very different lengths, but each says how far it is."""
+        rows = [row for row in self.rows if row.state != "kept"]
+        started = [row.started for row in rows if row.started is not None]
+        share = sum(self._share(row) for row in rows) / max(len(rows), 1)
+        if not started or share < LEAST_SHARE:
+            return "0:00" if not rows else "?"
+        return duration((self.clock.now() - min(started)) * (1 - share) / share)
+
+    def _share(self, row: _Row) -> float:
+        if row.state in ("done", "failed"):
+            return 1.0
+        return min(row.progress.held_device_seconds / self.budget_device_seconds, 1.0)
+
+    @property
+    def epochs(self) -> int:
+        return sum(row.progress.epochs for row in self.rows)
 
     def _left_s(self, typical: float) -> float:
         left = sum(typical for row in self.rows if row.state == "waiting")
@@ -103,10 +125,10 @@ class _Board:
 
     def cell_left(self, row: _Row) -> str:
         """A running cell's time left, where its clock is the real one; its share of the budget."""
-        held, budget = row.progress.held_device_seconds, self.budget_device_seconds
         if self.expected.cell_seconds is None:
-            return f"{held / budget:.0%}"
-        return duration((budget - held) / self.devices.held)
+            return f"{self._share(row):.0%}"
+        left = self.budget_device_seconds - row.progress.held_device_seconds
+        return duration(left / self.devices.held)
 
     def held(self, row: _Row) -> str:
         held, budget = row.progress.held_device_seconds, self.budget_device_seconds
@@ -207,7 +229,8 @@ class CountedLines(PlainLines):
         if now - self._last_line >= LINE_PERIOD_S or board.done == len(board.rows):
             self._last_line = now
             self._console.print(
-                f"{board.done} of {len(board.rows)} cells done; about {board.left()} left",
+                f"{board.done} of {len(board.rows)} cells done, {board.epochs} epochs; about "
+                f"{board.left()} left",
                 markup=False, highlight=False, soft_wrap=True,
             )  # fmt: skip
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from pydantic_core import to_json
 from ray import tune
 from ray.tune.experiment import Trial
 
@@ -22,7 +23,6 @@ from harness.contract import Benchmark
 from harness.contract.records import (
     ConfigValue,
     Incumbent,
-    Report,
     TrialEnd,
     TrialStatus,
 )
@@ -136,11 +136,11 @@ class Recorder(tune.Callback):
         report = self._report(progress, trial.trial_id, result, extra, noted)
         if noted.is_best:
             self._note_incumbent(report, extra.state)
-        self._write(report)
-        progress.epoch, progress.config = report.epoch, report.config
+        self._events.write(to_json(report, inf_nan_mode="strings").decode() + "\n")
+        progress.epoch, progress.config = report["epoch"], report["config"]
         progress.last_decision = noted.decision
         self.epochs += 1
-        self.last_report_s = report.reported_s
+        self.last_report_s = extra.reported_s
 
     def on_trial_complete(
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
@@ -211,34 +211,34 @@ class Recorder(tune.Callback):
         result: dict[str, Any],
         extra: EpochExtra,
         noted: Noted,
-    ) -> Report:
+    ) -> dict[str, Any]:
+        """A :class:`Report`'s fields; as a dict, because to make and check the model would be most
+        of what a virtual epoch costs."""
         benchmark, metrics = self._benchmark, extra.metrics
         epoch = result["training_iteration"]
         scale = self._devices_per_slot
-        # In one call, spans as plain dicts: this is most of what a virtual epoch costs.
-        return Report.model_validate(
-            {
-                "trial": progress.number,
-                "tune_id": tune_id,
-                "attempt": progress.attempt,
-                "slot": extra.slot,
-                "config": plain(extra.config),
-                "epoch": epoch,
-                "validation_score": result[benchmark.metric],
-                "validation_loss": _optional(metrics, benchmark.loss_metric),
-                "train_loss": metrics.get("train_loss"),
-                "test_score": _optional(metrics, benchmark.test_metric),
-                "started_s": extra.started_s,
-                "reported_s": extra.reported_s,
-                "spans": [{"kind": kind, "seconds": seconds} for kind, seconds in extra.spans],
-                "trial_device_seconds": {k: s * scale for k, s in extra.trial_seconds.items()},
-                "held_device_seconds": extra.reported_s * scale * self._slots,
-                "decision": noted.decision,
-                "rung": epoch if epoch in self._rungs else None,
-                "parent": extra.parent,
-                "is_incumbent": noted.is_best,
-            }
-        )
+        return {
+            "type": "report",
+            "trial": progress.number,
+            "tune_id": tune_id,
+            "attempt": progress.attempt,
+            "slot": extra.slot,
+            "config": plain(extra.config),
+            "epoch": epoch,
+            "validation_score": result[benchmark.metric],
+            "validation_loss": _optional(metrics, benchmark.loss_metric),
+            "train_loss": metrics.get("train_loss"),
+            "test_score": _optional(metrics, benchmark.test_metric),
+            "started_s": extra.started_s,
+            "reported_s": extra.reported_s,
+            "spans": [{"kind": kind, "seconds": seconds} for kind, seconds in extra.spans],
+            "trial_device_seconds": {k: s * scale for k, s in extra.trial_seconds.items()},
+            "held_device_seconds": extra.reported_s * scale * self._slots,
+            "decision": noted.decision,
+            "rung": epoch if epoch in self._rungs else None,
+            "parent": extra.parent,
+            "is_incumbent": noted.is_best,
+        }
 
     def _death_of_actor(self, trial: Trial) -> Failure:
         return Failure("the trial's Tune actor died", str(trial.get_error()), self.last_report_s)
@@ -256,16 +256,8 @@ class Recorder(tune.Callback):
         self._end(tune_id, progress, "failed", failure.at_s, failure.reason)
         self._count_failure(failure.reason)
 
-    def _note_incumbent(self, report: Report, state: Any) -> None:
-        self.incumbent = Incumbent(
-            trial=report.trial,
-            epoch=report.epoch,
-            config=report.config,
-            validation_score=report.validation_score,
-            test_score=report.test_score,
-            reported_s=report.reported_s,
-            held_device_seconds=report.held_device_seconds,
-        )
+    def _note_incumbent(self, report: Mapping[str, Any], state: Any) -> None:
+        self.incumbent = Incumbent(**{name: report[name] for name in Incumbent.model_fields})
         self._keep_incumbent(self.incumbent, state)
 
     def _end(
@@ -303,7 +295,7 @@ class Recorder(tune.Callback):
         if count == self._max_same_failures:
             self.stop_reason = f"the same failure {count} times in a row: {reason}"
 
-    def _write(self, line: Report | TrialEnd) -> None:
+    def _write(self, line: TrialEnd) -> None:
         self._events.write(line.model_dump_json() + "\n")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.contract import Config
 from harness.contract.records import Kind, Parent
@@ -32,8 +32,7 @@ class Failure:
     at_s: float
 
 
-@dataclass(frozen=True)
-class EpochExtra:
+class EpochExtra(NamedTuple):
     """What an executor reports of an epoch besides the score, for the recorder.
 
     ``config``: what was trained, which an exploit decided on this report may change before it is

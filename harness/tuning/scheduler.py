@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ray.tune.experiment import Trial
 from ray.tune.result import TRAINING_ITERATION
@@ -22,8 +21,7 @@ _DECISIONS: dict[str, Decision] = {
 }
 
 
-@dataclass(frozen=True)
-class Noted:
+class Noted(NamedTuple):
     """What followed a trial's last report, and whether it was the cell's best so far."""
 
     decision: Decision

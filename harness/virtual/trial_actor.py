@@ -9,7 +9,7 @@ import math
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.contract import Benchmark, Config, EpochCost
 from harness.contract.records import Kind, Parent
@@ -28,8 +28,7 @@ from harness.virtual.seats import Seat, State
 Spans = list[tuple[Kind, float]]
 
 
-@dataclass(frozen=True)
-class InFlight:
+class InFlight(NamedTuple):
     """An epoch under way. ``overhead``: what the trial's actor did before it; ``waiter``: the trial
     that waited in what that leaves over."""
 
@@ -51,7 +50,10 @@ class Slot:
 
     def charge_start(self, work: InFlight) -> None:
         """Account for the time up to the start of an epoch that is over, or cut off."""
-        self.ledger.charge_measured(work.started_s, work.overhead, work.waiter)
+        if work.overhead:
+            self.ledger.charge_measured(work.started_s, work.overhead, work.waiter)
+        else:
+            self.ledger.charge_until(work.started_s, work.waiter, "idle")
 
     def cut(self, at_s: float) -> tuple[int, float] | None:
         """Account for everything until the cell's end; what was in flight, with its seconds."""
@@ -87,8 +89,7 @@ class Checkpointed:
     state: State
 
 
-@dataclass
-class Step:
+class Step(NamedTuple):
     """One epoch, trained but not yet reported. ``close`` is called at ``reported_s``: it charges
     what is to be charged and gives Tune's result."""
 
@@ -148,10 +149,7 @@ class VirtualTrialActor:
         self._time_total_s += at_s - now_s
         ended = attempt.failure is not None
         spans = attempt.spans
-        charges = [
-            Charge(trial, kind, seconds)
-            for kind, seconds in (failed_spans if ended else [*failed_spans, *spans])
-        ]
+        all_spans = failed_spans if ended else [*failed_spans, *spans] if failures else spans
         result = self._failed_result(failures) if ended else self._result(attempt.metrics)
         parent = self._parent
         if not ended:
@@ -160,7 +158,7 @@ class VirtualTrialActor:
         def close() -> dict[str, Any]:
             slot.in_flight = None
             slot.charge_start(work)
-            slot.ledger.charge_measured(at_s, charges, trial)
+            slot.ledger.charge_spans(at_s, trial, all_spans)
             if not ended:
                 result[EXTRA] = EpochExtra(
                     config=self._config,

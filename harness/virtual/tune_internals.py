@@ -284,6 +284,15 @@ class FastController(VirtualController):
     def _wrapped(self) -> Any:
         return self._wrapper
 
+    def _maybe_add_actors(self) -> None:
+        # No scheduler of those known can choose from nothing.
+        if self._pending_trials or self._paused_trials or not self._forgets:
+            super()._maybe_add_actors()
+
+    def _cleanup_cached_actors(self, force_all: bool = False) -> None:
+        if self._actor_cache.num_cached_objects:
+            super()._cleanup_cached_actors(force_all)
+
     def step(self) -> None:
         self._maybe_update_trial_queue()
         self._maybe_add_actors()
@@ -374,7 +383,8 @@ class FastTrial(Trial):
         return result
 
     def update_last_result(self, result: dict[str, Any]) -> None:
-        self.run_metadata.last_result = result
+        # Not by attribute: its `__setattr__` also throws a cached JSON away.
+        self.run_metadata.__dict__["last_result"] = result
 
     def on_checkpoint(self, checkpoint_result: Any) -> None:
         self.run_metadata.checkpoint_manager.register_checkpoint(checkpoint_result)
