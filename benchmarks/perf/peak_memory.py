@@ -12,20 +12,67 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import psutil
 
 PERIOD_S = 1.0
 
 
-def sample(root: psutil.Process) -> dict[str, int]:
-    """Bytes by kind of process, over the whole tree."""
+@dataclass(frozen=True)
+class Watched:
+    """A command that is over. ``peak_bytes``: by kind of process, at the worst moment.
+    ``cpu_seconds``: of all its processes, each as last seen."""
+
+    returncode: int
+    peak_bytes: dict[str, int]
+    wall_seconds: float
+    cpu_seconds: float
+
+    def lines(self) -> list[str]:
+        """For people."""
+        total = sum(self.peak_bytes.values())
+        return [
+            f"peak memory of the process tree: {total / 2**30:.2f} GiB (PSS), of which",
+            *(
+                f"  {size / 2**30:.2f} GiB  {kind}"
+                for kind, size in sorted(self.peak_bytes.items(), key=lambda item: -item[1])
+            ),
+            f"wall-clock: {self.wall_seconds:.0f} s",
+            f"CPU time: {self.cpu_seconds:.0f} s",
+        ]
+
+
+def watch(command: Sequence[str]) -> Watched:
+    """Run a command to its end."""
+    started = time.monotonic()
+    process = subprocess.Popen(command)
+    root = psutil.Process(process.pid)
+    peak: dict[str, int] = {}
+    cpu_seconds: dict[int, float] = {}
+    while process.poll() is None:
+        now = _sample(root, cpu_seconds)
+        if sum(now.values()) > sum(peak.values()):
+            peak = now
+        try:
+            process.wait(PERIOD_S)
+        except subprocess.TimeoutExpired:
+            continue
+    seconds = time.monotonic() - started
+    return Watched(process.returncode, peak, seconds, sum(cpu_seconds.values()))
+
+
+def _sample(root: psutil.Process, cpu_seconds: dict[int, float]) -> dict[str, int]:
+    """Bytes by kind of process, over the whole tree; notes each process's CPU time."""
     by_kind: defaultdict[str, int] = defaultdict(int)
     for process in [root, *root.children(recursive=True)]:
         try:
             by_kind[_kind(process)] += process.memory_full_info().pss
+            times = process.cpu_times()
         except psutil.Error:
             continue
+        cpu_seconds[process.pid] = times.user + times.system
     return dict(by_kind)
 
 
@@ -33,6 +80,7 @@ def _kind(process: psutil.Process) -> str:
     title = " ".join(process.cmdline())
     for mark, kind in (
         ("RayTrainWorker", "training workers"),
+        ("run_cell_task", "virtual cells"),
         ("ray::", "Ray actors and idle workers"),
         ("cell_process", "the cell's process (Tune's controller)"),
         ("raylet", "Ray's daemons"),
@@ -47,20 +95,9 @@ def _kind(process: psutil.Process) -> str:
 def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    process = subprocess.Popen(sys.argv[1:])
-    root = psutil.Process(process.pid)
-    peak: dict[str, int] = {}
-    started = time.monotonic()
-    while process.poll() is None:
-        now = sample(root)
-        if sum(now.values()) > sum(peak.values()):
-            peak = now
-        time.sleep(PERIOD_S)
-    print(f"peak memory of the process tree: {sum(peak.values()) / 2**30:.2f} GiB (PSS), of which")
-    for kind, size in sorted(peak.items(), key=lambda item: -item[1]):
-        print(f"  {size / 2**30:.2f} GiB  {kind}")
-    print(f"wall-clock: {time.monotonic() - started:.0f} s")
-    sys.exit(process.returncode)
+    watched = watch(sys.argv[1:])
+    print("\n".join(watched.lines()))
+    sys.exit(watched.returncode)
 
 
 if __name__ == "__main__":
