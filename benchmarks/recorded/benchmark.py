@@ -15,7 +15,7 @@ from harness.contract import Benchmark, Dataset, DeviceKind, Session, UsageError
 if TYPE_CHECKING:
     from ray.tune.search.sample import Domain
 
-    from benchmarks.recorded.table import RecordedTable, TableRecord
+    from benchmarks.recorded.table import RecordedTable, Recording, TableRecord
 
 SHIPPED_TABLE = Path(__file__).parent / "tables" / "fashion_mnist.parquet"
 LOSS_METRIC = "validation_loss"
@@ -54,6 +54,7 @@ class TableBenchmark(Benchmark):
             "loss_metric": LOSS_METRIC if recorded.metric != LOSS_METRIC else None,
             "mutable": frozenset(name for name, p in recorded.space.items() if p.mutable),
             "max_epochs": max_epochs or recorded.max_epochs,
+            "caveats": (*CAVEATS, *dict.fromkeys(map(_cost_caveat, record.recordings))),
         }
         for name, value in decided.items():
             object.__setattr__(self, name, value)
@@ -95,6 +96,15 @@ class TableBenchmark(Benchmark):
 
     def _check(self, table: RecordedTable) -> None:
         """What a subclass knows better than the table."""
+
+
+def _cost_caveat(recording: Recording) -> str:
+    time = "processor time" if recording.seconds == "cpu" else "wall-clock time"
+    return (
+        f"Epochs cost the {time} that they took where they were recorded "
+        f"({recording.machine.get('cpu', 'an unknown machine')}, {recording.workers} worker(s)), "
+        "whatever devices the study declares."
+    )
 
 
 @dataclass(frozen=True)

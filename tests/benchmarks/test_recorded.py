@@ -54,7 +54,9 @@ def test_the_table_decides_what_is_tuned(path: Path) -> None:
     assert per_epoch == pytest.approx(sum(costs) / len(costs))
     found = benchmark.find_data(None)
     assert found.path == path and len(found.sha256) == 64
-    assert "toy" in found.source and any("PBT" in caveat for caveat in benchmark.caveats)
+    assert "toy" in found.source
+    for said in ("(PBT)", "predicted", "processor time"):
+        assert sum(said in caveat for caveat in benchmark.caveats) == 1
 
 
 def test_the_contract_recorded_and_not(path: Path) -> None:
@@ -230,6 +232,8 @@ def test_the_shipped_table_is_fashion_mnists() -> None:
         assert getattr(shipped, field) == declared == getattr(original, field), field
     found = shipped.find_data(None)
     assert "fashion_mnist" in found.source and found.path == SHIPPED_TABLE
+    config = {"lr": 1e-3, "batch_size": 256, "width": 128, "depth": 2, "dropout": 0.1}
+    check_benchmark(shipped, config | {"weight_decay": 1e-3})
 
 
 def test_a_shipped_table_of_another_space_is_refused(

@@ -22,7 +22,7 @@ from benchmarks.recorded.surrogate.features import Features
 from benchmarks.recorded.surrogate.gaussian_process import GaussianProcess
 from benchmarks.recorded.surrogate.groups import as_arrays
 from benchmarks.recorded.surrogate.seed_noise import deviations
-from benchmarks.recorded.surrogate.warp import NormalScores
+from benchmarks.recorded.surrogate.warp import Warp
 from benchmarks.recorded.table import RecordedTable
 from benchmarks.space import make_space
 from harness.contract import UsageError
@@ -224,13 +224,13 @@ def test_a_choice_of_positive_numbers_is_a_number(choices: list[Any], count: int
 @given(arrays(int, st.integers(2, 400), elements=st.integers(-(10**9), 10**9)))
 def test_the_warp_is_monotone_and_keeps_the_range(whole: Any) -> None:
     values = whole / 1000
-    warp = NormalScores(values)
+    warp = Warp(values)
     order = np.sort(values)
-    normal = warp.to_normal(order)
-    assert (np.diff(normal) >= 0).all() and np.isfinite(normal).all()
-    back = warp.from_normal(normal)
+    warped = warp.to_warped(order)
+    assert (np.diff(warped) >= 0).all() and np.isfinite(warped).all()
+    back = warp.from_warped(warped)
     np.testing.assert_allclose(back, order, atol=1e-6)
-    wide = warp.from_normal(np.array([-1e9, 1e9]))
+    wide = warp.from_warped(np.array([-1e9, 1e9]))
     assert wide.tolist() == [order[0], order[-1]]
 
 

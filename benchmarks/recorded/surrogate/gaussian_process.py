@@ -13,9 +13,9 @@ from scipy.optimize import minimize
 
 Array = NDArray[np.float64]
 
-LENGTH_SCALE_PRIOR_MEDIAN, LENGTH_SCALE_PRIOR_SD = 1.0, 1.5
-"""Log-normal, per feature in units of its range: keeps features that say nothing from being used
-when there are few configurations."""
+LENGTH_SCALE_PRIOR_MEDIAN, LENGTH_SCALE_PRIOR_SD = 3.0, 1.5
+"""Log-normal, per feature in units of its range: with few configurations, a feature is not used
+before it says something."""
 JITTER = 1e-8
 ITERATIONS = 60
 
@@ -85,7 +85,7 @@ def _most_likely(features: Array, targets: Array, noise_weights: Array) -> tuple
         gradient[:d] += m * off / LENGTH_SCALE_PRIOR_SD
         return value / m, gradient / m
 
-    start = np.append(np.full(d, np.log(0.5)), np.log(0.05))
+    start = np.append(np.full(d, np.log(LENGTH_SCALE_PRIOR_MEDIAN)), np.log(0.05))
     bounds = [(-3.0, 5.0)] * d + [(-12.0, 2.0)]
     options = {"maxiter": ITERATIONS}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)

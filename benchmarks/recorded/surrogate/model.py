@@ -16,7 +16,7 @@ from benchmarks.recorded.surrogate.features import Features
 from benchmarks.recorded.surrogate.gaussian_process import GaussianProcess
 from benchmarks.recorded.surrogate.groups import Curves, as_arrays
 from benchmarks.recorded.surrogate.seed_noise import SeedNoise
-from benchmarks.recorded.surrogate.warp import NormalScores
+from benchmarks.recorded.surrogate.warp import Warp
 from benchmarks.recorded.table import SCORES, SECONDS, Curve, RecordedTable
 from harness.contract import UsageError
 
@@ -50,7 +50,7 @@ class Surrogate:
         self._noise = SeedNoise(curves)
         self._measured = [column for column in LEARNED if column in curves.values]
         self._warps = {
-            column: NormalScores(curves.means(curves.values[column])) for column in self._measured
+            column: Warp(curves.means(curves.values[column])) for column in self._measured
         }
         # Several threads of BLAS would add up in another order, and the bits would differ.
         with threadpool_limits(1):
@@ -109,7 +109,7 @@ class Surrogate:
         """(n, columns · epochs)"""
         return np.hstack(
             [
-                warp.to_normal(curves.means(curves.values[column]))
+                warp.to_warped(curves.means(curves.values[column]))
                 for column, warp in self._warps.items()
             ]
         )
@@ -117,7 +117,7 @@ class Surrogate:
     def _mean_curves(self, features: Array) -> dict[str, Array]:
         parts = np.split(self._learning(features), len(self._measured))
         return {
-            column: self._warps[column].from_normal(part)
+            column: self._warps[column].from_warped(part)
             for column, part in zip(self._measured, parts, strict=True)
         }
 
