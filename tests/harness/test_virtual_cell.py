@@ -25,6 +25,7 @@ from strategies.fifo import fifo
 from strategies.registry import STRATEGIES
 from strategies.searchers import random_search
 from tests.harness.virtual_cells import NO_COSTS, VirtualCell, costs, run_virtual
+from tests.harness.virtual_strategy import Gives
 from tests.harness.virtual_toys import (
     FAULTS,
     Clockwork,
@@ -512,28 +513,6 @@ def test_an_actor_that_is_removed_before_it_started() -> None:
 
 
 # Searchers --------------------------------------------------------------------------------------
-
-
-class Gives(Searcher):
-    """So many configurations, then ``what`` for ever."""
-
-    def __init__(self, count: int, what: Any) -> None:
-        super().__init__(metric="score", mode="max")
-        self._left, self._what = count, what
-
-    def suggest(self, trial_id: str) -> Any:
-        if self._left == 0:
-            return self._what
-        self._left -= 1
-        return {"x": 1 / (2 + self._left), "fault": "none"}
-
-    def on_trial_complete(
-        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
-    ) -> None: ...
-
-    def save(self, checkpoint_path: str) -> None: ...
-
-    def restore(self, checkpoint_path: str) -> None: ...
 
 
 def giving(count: int, what: Any) -> Strategy:
