@@ -149,7 +149,10 @@ def _read_yaml(path: Path) -> dict[str, Any]:
             f"--config {path} must map fields to values, e.g. 'seeds: 3'; "
             f"it holds a {type(content).__name__}"
         )
-    return {str(key).replace("-", "_"): value for key, value in content.items()}
+    # A field without a value is one that is not given.
+    return {
+        str(key).replace("-", "_"): value for key, value in content.items() if value is not None
+    }
 
 
 def _explain(error: ValidationError, config_file: Path | None) -> str:

@@ -121,7 +121,7 @@ class TrialActor(tune.Trainable):
             if isinstance(error.cause, CellOverError | EpochError):
                 raise error.cause from None
             raise
-        metrics = dict(result.metrics)
+        metrics = result.metrics
         if (reason := missing_metric(self._metric, metrics)) is not None:
             raise EpochError(reason, at_s=result.reported_s)
         if result.state_ref:
@@ -130,7 +130,7 @@ class TrialActor(tune.Trainable):
         parent, self._parent = self._parent, None
         self._must_start = False
         return {
-            self._metric: metrics.pop(self._metric),
+            self._metric: metrics[self._metric],
             EXTRA: EpochExtra(
                 config=self._trial_config,
                 metrics=metrics,

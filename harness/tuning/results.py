@@ -36,7 +36,7 @@ class EpochExtra(NamedTuple):
     """What an executor reports of an epoch besides the score, for the recorder.
 
     ``config``: what was trained, which an exploit decided on this report may change before it is
-    written. ``metrics``: the others, test score included. Times are seconds since the cell's start;
+    written. ``metrics``: all, test score included. Times are seconds since the cell's start;
     ``spans`` and ``trial_seconds`` are seconds of the slot. ``state``: the weights, in the
     executor's own form. ``failures``: attempts at this epoch before.
     """

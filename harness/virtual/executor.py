@@ -12,7 +12,7 @@ import ray
 from harness.cell import CellSpec
 from harness.clock import Clock
 from harness.cluster.ray_cluster import ray_cluster
-from harness.contract import Benchmark, Worker
+from harness.contract import Benchmark, UsageError, Worker
 from harness.contract.files import write_atomically
 from harness.contract.records import CellRecord, DevicesRecord
 from harness.contract.registry import module_of_file
@@ -41,7 +41,9 @@ class VirtualExecutor:
     def decide_devices(self, config: StudyConfig, benchmark: Benchmark) -> DevicesRecord:
         assert config.devices is not None
         there_are = ClusterDevices(benchmark.device_kind, "virtual", (float(config.devices),))
-        return decide_devices(config, there_are, max_slots=config.devices)
+        # A virtual device is not shared by itself, as the cores of a small machine are.
+        whole = config.model_copy(update={"devices_per_worker": config.devices_per_worker or 1.0})
+        return decide_devices(whole, there_are, max_slots=config.devices)
 
     def study_fields(self) -> dict[str, Any]:
         return {
@@ -67,7 +69,12 @@ class VirtualExecutor:
             ray.cloudpickle.register_pickle_by_value(module_of_file(path))
         if study.benchmark.light_sessions:
             # What it reads or fits once is done here, and travels with it to every task.
-            study.benchmark.session(Worker(), study.dataset, study.config.data_seed)
+            try:
+                study.benchmark.session(Worker(), study.dataset, study.config.data_seed)
+            except UsageError:
+                raise
+            except Exception:
+                pass  # Each cell fails on it as well, and says why.
         benchmark = ray.put(study.benchmark)
         board = ray.remote(num_cpus=0)(ProgressBoard).remote()
         strategies = {strategy.name: strategy for strategy in study.strategies}

@@ -25,6 +25,7 @@ from strategies.fifo import fifo
 from strategies.registry import STRATEGIES
 from strategies.searchers import random_search
 from tests.harness.virtual_cells import NO_COSTS, VirtualCell, costs, run_virtual
+from tests.harness.virtual_strategy import Gives
 from tests.harness.virtual_toys import (
     FAULTS,
     Clockwork,
@@ -195,16 +196,17 @@ def test_failures_are_told_as_the_worst_finite_score(strategy: str, sign: int) -
         assert end.told_score == sign * min(before)
 
 
-def test_the_same_failure_three_times_in_a_row_ends_the_cell() -> None:
+@pytest.mark.parametrize(("slots", "ended_s"), [(1, 96.0), (2, 64.0)])
+def test_the_same_failure_three_times_in_a_row_ends_the_cell(slots: int, ended_s: float) -> None:
     cell = run_virtual(
-        "random/fifo", Clockwork(faults="raise"), slots=1, seconds=999, max_same_failures=3,
+        "random/fifo", Clockwork(faults="raise"), slots=slots, seconds=999, max_same_failures=3,
         costs=NO_COSTS,
     )  # fmt: skip
     assert_accounted(cell)
     assert cell.record.status == "failed"
     assert cell.record.reason.startswith("the same failure 3 times in a row: ValueError: x = ")
     assert len(cell.ends("failed")) == 3
-    assert cell.record.held_device_seconds == 3 * 32.0, "the rest of the budget is not spent"
+    assert cell.record.held_device_seconds == slots * ended_s, "the rest is not spent"
 
 
 def test_a_session_without_the_metric() -> None:
@@ -512,28 +514,6 @@ def test_an_actor_that_is_removed_before_it_started() -> None:
 
 
 # Searchers --------------------------------------------------------------------------------------
-
-
-class Gives(Searcher):
-    """So many configurations, then ``what`` for ever."""
-
-    def __init__(self, count: int, what: Any) -> None:
-        super().__init__(metric="score", mode="max")
-        self._left, self._what = count, what
-
-    def suggest(self, trial_id: str) -> Any:
-        if self._left == 0:
-            return self._what
-        self._left -= 1
-        return {"x": 1 / (2 + self._left), "fault": "none"}
-
-    def on_trial_complete(
-        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
-    ) -> None: ...
-
-    def save(self, checkpoint_path: str) -> None: ...
-
-    def restore(self, checkpoint_path: str) -> None: ...
 
 
 def giving(count: int, what: Any) -> Strategy:

@@ -84,8 +84,8 @@ class VirtualCell:
         }
 
 
-def run_virtual(
-    strategy: Strategy | str,
+def make_spec(
+    strategy: str,
     benchmark: Benchmark,
     *,
     slots: int = 4,
@@ -94,11 +94,8 @@ def run_virtual(
     trainings: float = 8.0,
     seed: int = 0,
     max_same_failures: int = 0,
-    costs: Costs = SOME_COSTS,
-    is_fast: bool = True,
     charge_searcher: str = "fixed",
-    real_clock: Clock | None = None,
-) -> VirtualCell:
+) -> CellSpec:
     """A cell whose budget lasts for so many ``seconds`` with all slots held, or pays for so many
     whole trainings."""
     devices = DevicesRecord(
@@ -112,8 +109,8 @@ def run_virtual(
         "max_same_failures": max_same_failures,
         "charge_searcher": charge_searcher,
     }
-    spec = CellSpec(
-        strategy=strategy if isinstance(strategy, str) else strategy.name,
+    return CellSpec(
+        strategy=strategy,
         seed=seed,
         study=StudyConfig.model_validate(fields),
         dataset_path=None,
@@ -123,13 +120,31 @@ def run_virtual(
         budget_device_seconds=budget,
         budget_epochs=budget / epoch,
     )
+
+
+def run_virtual(
+    strategy: Strategy | str,
+    benchmark: Benchmark,
+    *,
+    costs: Costs = SOME_COSTS,
+    is_fast: bool = True,
+    real_clock: Clock | None = None,
+    **settings: Any,
+) -> VirtualCell:
+    """Run a cell; ``settings`` as for :func:`make_spec`."""
     chosen = STRATEGIES.get(strategy) if isinstance(strategy, str) else strategy
     with TemporaryDirectory() as name:
         folder = Path(name)
         record = run_cell(
-            spec, chosen, benchmark, costs, folder, _ignore, real_clock or MonotonicClock(),
+            make_spec(chosen.name, benchmark, **settings),
+            chosen,
+            benchmark,
+            costs,
+            folder,
+            _ignore,
+            real_clock or MonotonicClock(),
             is_fast=is_fast,
-        )  # fmt: skip
+        )
         state = folder / "incumbent" / "state.pt"
         return VirtualCell(
             record,

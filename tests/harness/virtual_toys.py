@@ -8,7 +8,9 @@ trained before, so that a session handed to the wrong trial would show.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -21,7 +23,6 @@ from harness.contract import (
     DeviceKind,
     EpochCost,
     Session,
-    UsageError,
     Worker,
 )
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ray.tune.search.sample import Domain
 
 FAULTY_EPOCH = 2
+HELD_SEED = 1
 EPOCH = EpochCost(train=8.0, evaluate=1.5, checkpoint=0.5)
 EPOCH_SECONDS, START_SECONDS = 10.0, 2.0
 
@@ -149,8 +151,31 @@ class BadDeclaration(Clockwork):
         return float(self.declares)
 
 
-class NoData(Clockwork):
-    name = "no_data"
+class HeldSession(ClockworkSession):
+    def __init__(self, gate: str) -> None:
+        super().__init__(1.0)
+        self._gate = Path(gate)
+
+    def start(self, config: Config, seed: int) -> None:
+        while seed == HELD_SEED and not self._gate.exists():
+            time.sleep(0.05)
+        super().start(config, seed)
+
+
+@dataclass(frozen=True)
+class HeldClockwork(Clockwork):
+    """Its cells of one seed wait until the file ``gate`` is there."""
+
+    name = "held_clockwork"
+
+    gate: str = ""
 
     def session(self, worker: Worker, dataset: Dataset, data_seed: int) -> Session:
-        raise UsageError("the data are gone")
+        return HeldSession(self.gate)
+
+
+class NoSession(Clockwork):
+    name = "no_session"
+
+    def session(self, worker: Worker, dataset: Dataset, data_seed: int) -> Session:
+        raise OSError("no disk here")
