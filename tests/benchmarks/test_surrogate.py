@@ -23,6 +23,7 @@ from benchmarks.recorded.surrogate.accuracy import Accuracy, measure_accuracy
 from benchmarks.recorded.surrogate.features import Features
 from benchmarks.recorded.surrogate.gaussian_process import GaussianProcess
 from benchmarks.recorded.surrogate.groups import as_arrays
+from benchmarks.recorded.surrogate.model import HEADROOM
 from benchmarks.recorded.surrogate.seed_noise import deviations
 from benchmarks.recorded.surrogate.warp import Warp
 from benchmarks.recorded.table import RecordedTable
@@ -113,7 +114,7 @@ def test_noise_keeps_its_shape_over_the_epochs_and_columns(surrogate: Surrogate)
         )
 
 
-def test_no_noise_takes_a_score_beyond_what_was_recorded(
+def test_no_noise_takes_a_score_far_beyond_what_was_recorded(
     surrogate: Surrogate, table: RecordedTable
 ) -> None:
     scores = [
@@ -122,10 +123,11 @@ def test_no_noise_takes_a_score_beyond_what_was_recorded(
         for epoch in curve.epochs
         if math.isfinite(epoch.validation_score)
     ]
+    beyond = HEADROOM * (max(scores) - min(scores))
     for config in drawn(100):
         predicted = surrogate.predict(config, 5)["validation_score"]
         finite = [score for score in predicted if math.isfinite(score)]
-        assert min(scores) <= min(finite) and max(finite) <= max(scores)
+        assert min(scores) - beyond <= min(finite) and max(finite) <= max(scores) + beyond
 
 
 def test_what_diverged_nearby_diverges_as_early(surrogate: Surrogate) -> None:

@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 
 LEARNED = ("validation_score", "validation_loss", "train_loss")
 LEAST_SECONDS = 1e-9
+HEADROOM = 0.02
+"""Of a column's recorded range: how far the noise of a seed may take a prediction beyond it."""
 
 
 class Surrogate:
@@ -52,10 +54,7 @@ class Surrogate:
             column: Warp(curves.means(curves.values[column])) for column in self._measured
         }
         self._noise = SeedNoise(curves, self._warps)
-        self._bounds = {
-            column: (float(values.min()), float(values.max()))
-            for column, values in curves.values.items()
-        }
+        self._bounds = {column: _bounds(values) for column, values in curves.values.items()}
         # Several threads of BLAS would add up in another order, and the bits would differ.
         with threadpool_limits(1):
             self._learning = GaussianProcess(features, self._learning_targets(curves))
@@ -134,6 +133,13 @@ class Surrogate:
     def _mean_seconds(self, features: Array) -> dict[str, Array]:
         parts = np.split(np.exp(self._costs(features)), len(SECONDS))
         return dict(zip(SECONDS, parts, strict=True))
+
+
+def _bounds(values: Array) -> tuple[float, float]:
+    """What a prediction may not pass. At the range's very ends, the best predictions would all be
+    the same number."""
+    beyond = HEADROOM * float(np.ptp(values))
+    return float(values.min()) - beyond, float(values.max()) + beyond
 
 
 def _cost_targets(curves: Curves) -> Array:
