@@ -436,6 +436,18 @@ def test_save_and_restore() -> None:
     assert cell.held_by(None) == {"idle": 0.5 + 3.5 + 3.5 + 15.5}
 
 
+@pytest.mark.parametrize("alive", [1, 2])
+def test_a_trial_is_tried_again_once_in_its_life(alive: int) -> None:
+    """Also where it was paused, and its checkpoint restored, between its two failures."""
+    cell = run_virtual(turns(alive), Clockwork(faults="raise_twice"), slots=1, trainings=3)
+    assert_accounted(cell)
+    for end in cell.ends("failed"):
+        (retried,) = [other for other in cell.ends(retried=True) if other.trial == end.trial]
+        assert (retried.epoch, retried.attempt) == (1, 0)
+        assert (end.epoch, end.attempt, end.reason) == (2, 1, "ValueError: and again")
+    assert len(cell.ends("failed")) > 1
+
+
 class _Events:
     """An actor manager on two slots, without Tune, and what happened when."""
 
