@@ -43,7 +43,9 @@ class CellLedger:
 
     def add(self, trial: int | None, kind: Kind, seconds: float) -> None:
         if seconds > 0:
-            kinds = self._seconds.setdefault(trial, {})
+            kinds = self._seconds.get(trial)
+            if kinds is None:
+                kinds = self._seconds[trial] = {}
             kinds[kind] = kinds.get(kind, 0.0) + seconds
 
     def trial_seconds(self, trial: int) -> dict[Kind, float]:
@@ -84,6 +86,9 @@ class SlotLedger:
         The clocks that measured cannot report more time than passed here: if rounding makes them,
         the charges are scaled down to fit.
         """
+        if not measured:
+            self.charge_until(at_s, idle_trial, "idle")
+            return
         elapsed = max(at_s - self._accounted_until_s, 0.0)
         total = sum(charge.seconds for charge in measured)
         scale = min(1.0, elapsed / total) if total > 0 else 1.0

@@ -63,4 +63,6 @@ def missing_metric(metric: str, metrics: Mapping[str, float]) -> str | None:
 
 def without_extras(result: Mapping[str, Any]) -> dict[str, Any]:
     """A result as searchers and schedulers may see it: above all, no test score."""
-    return {key: value for key, value in result.items() if key != EXTRA}
+    clean = dict(result)
+    clean.pop(EXTRA, None)
+    return clean

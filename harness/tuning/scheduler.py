@@ -128,4 +128,8 @@ class RecordingScheduler(TrialScheduler):
 
     def _told(self, result: dict[str, Any]) -> dict[str, Any] | None:
         score = self._scores.as_told(result[self._metric])
-        return None if score is None else {**without_extras(result), self._metric: score}
+        if score is None:
+            return None
+        told = without_extras(result)
+        told[self._metric] = score
+        return told

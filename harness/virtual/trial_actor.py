@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from harness.contract import Benchmark, Config, EpochCost
@@ -98,11 +98,10 @@ class Step(NamedTuple):
     close: Callable[[], dict[str, Any]]
 
 
-@dataclass
-class _Attempt:
-    metrics: dict[str, float] = field(default_factory=dict)
-    spans: Spans = field(default_factory=list)
-    failure: tuple[str, str] | None = None
+class _Attempt(NamedTuple):
+    metrics: dict[str, float]
+    spans: Spans
+    failure: tuple[str, str] | None
 
 
 class VirtualTrialActor:
@@ -135,7 +134,9 @@ class VirtualTrialActor:
         failed_spans: Spans = []
         while True:
             attempt = self._attempt()
-            lasted_s = sum(seconds for _, seconds in attempt.spans)
+            lasted_s = 0.0
+            for _, seconds in attempt.spans:
+                lasted_s += seconds
             at_s += lasted_s
             if attempt.failure is None:
                 break
@@ -200,47 +201,47 @@ class VirtualTrialActor:
         """One try at the next epoch. One that fails takes as long as an epoch is declared to: where
         in the epoch it failed, a session without a clock cannot say."""
         room, seat = self._room, self.slot.seat
-        attempt = _Attempt()
         must_start = self._must_start
+        metrics: dict[str, float] = {}
+        spans: Spans = []
+        failure: tuple[str, str] | None = None
         try:
             if must_start or not seat.has(self):
                 seat.start(self, self._config, room.training_seed, self._state)
             session = seat.session
-            metrics = dict(session.train_epoch())
-            metrics.update(session.evaluate())
-            attempt.metrics = {name: float(value) for name, value in metrics.items()}
+            reported = {**session.train_epoch(), **session.evaluate()}
+            metrics = {name: float(value) for name, value in reported.items()}
             state = seat.snapshot()
             cost = session.epoch_cost() or EpochCost(room.fallback_epoch_device_seconds)
-            attempt.spans = self._spans(cost, must_start)
+            spans = self._spans(cost, must_start)
         except Exception as error:
-            attempt.failure = f"{type(error).__name__}: {error}", traceback.format_exc()
+            failure = f"{type(error).__name__}: {error}", traceback.format_exc()
         else:
-            reason = missing_metric(self._metric, attempt.metrics)
-            if reason is not None:
-                attempt.failure = reason, reason
-        if attempt.failure is None:
-            self._must_start = False
-            self._state = state
-            self._epoch += 1
-        else:
-            seat.leave()
-            if not attempt.spans:
-                seconds = room.fallback_epoch_device_seconds / room.devices_per_slot
-                attempt.spans = [("train", seconds)]
-        return attempt
+            if (reason := missing_metric(self._metric, metrics)) is None:
+                self._must_start = False
+                self._state = state
+                self._epoch += 1
+                return _Attempt(metrics, spans, None)
+            failure = reason, reason
+        seat.leave()
+        if not spans:
+            spans = [("train", room.fallback_epoch_device_seconds / room.devices_per_slot)]
+        return _Attempt(metrics, spans, failure)
 
     def _spans(self, cost: EpochCost, must_start: bool) -> Spans:
-        per_slot = self._room.devices_per_slot
-        pieces: list[tuple[Kind, float]] = [
-            ("restore", cost.start if must_start else 0.0),
-            ("train", cost.train),
-            ("evaluate", cost.evaluate),
-            ("checkpoint", cost.checkpoint),
-        ]
-        total = cost.start + cost.train + cost.evaluate + cost.checkpoint
-        if not (math.isfinite(total) and cost.train > 0) or min(s for _, s in pieces) < 0:
+        start = cost.start if must_start else 0.0
+        train, evaluate, checkpoint = cost.train, cost.evaluate, cost.checkpoint
+        is_valid = train > 0 and start >= 0 and evaluate >= 0 and checkpoint >= 0
+        if not (is_valid and math.isfinite(cost.start + train + evaluate + checkpoint)):
             raise ValueError(f"epoch_cost() must give finite device-seconds above 0, not {cost}")
-        return [(kind, seconds / per_slot) for kind, seconds in pieces if seconds]
+        per_slot = self._room.devices_per_slot
+        spans: Spans = [("restore", start / per_slot)] if start else []
+        spans.append(("train", train / per_slot))
+        if evaluate:
+            spans.append(("evaluate", evaluate / per_slot))
+        if checkpoint:
+            spans.append(("checkpoint", checkpoint / per_slot))
+        return spans
 
     def _result(self, metrics: dict[str, float]) -> dict[str, Any]:
         return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from benchmarks.recorded.table import Curve, RecordedTable, read_table, write_ta
 from benchmarks.registry import make_benchmark, options_of
 from benchmarks.space import describe_space
 from benchmarks.testing import check_benchmark
-from harness.contract import Benchmark, HarnessError, Session, UsageError, Worker
+from harness.contract import Benchmark, Dataset, HarnessError, Session, UsageError, Worker
 from tests.benchmarks.make_table import EPOCHS, SPACE, make_table, record
 
 UNRECORDED = {"lr": 0.0123, "batch_size": 64, "depth": 3, "kind": "a"}
@@ -219,6 +220,22 @@ def test_a_table_that_changed_under_a_study(path: Path, tmp_path: Path) -> None:
 
 
 # The table that ships with the project
+
+
+def test_a_benchmark_that_is_sent_away_brings_its_table_along(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "table.parquet"
+    shutil.copy(path, copy)
+    benchmark = of(copy)
+    here = session(benchmark)
+    sent = pickle.dumps(benchmark)
+    copy.unlink()
+    away = pickle.loads(sent)
+    there = away.session(Worker(), Dataset(copy, "elsewhere", ""), 0)
+    config = {name: domain.sample(random_state=3) for name, domain in benchmark.space().items()}
+    for one in (here, there):
+        one.start(dict(config), 0)
+    assert here.train_epoch() == there.train_epoch()
+    assert here.evaluate() == there.evaluate()
 
 
 def test_the_shipped_table_is_fashion_mnists() -> None:

@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr
+from sklearn.decomposition import PCA
+from sklearn.gaussian_process import GaussianProcessRegressor
 
-from benchmarks.recorded.surrogate import Surrogate
+from benchmarks.recorded.surrogate import Surrogate, gaussian_process
 from benchmarks.recorded.surrogate.accuracy import Accuracy, measure_accuracy
 from benchmarks.recorded.surrogate.features import Features
 from benchmarks.recorded.surrogate.gaussian_process import GaussianProcess
@@ -98,18 +100,32 @@ def test_noise_is_as_large_as_recorded_at_such_a_score(surrogate: Surrogate) -> 
 
 
 def test_noise_keeps_its_shape_over_the_epochs_and_columns(surrogate: Surrogate) -> None:
-    """In this table a seed moves a whole curve, all of its scores by the same, which stays so."""
+    """In this table a seed moves a whole curve, all of its scores the same way, which stays so."""
     for config in sound(5):
         mean = surrogate.mean_curves(config)
         track = surrogate.predict(config, 3)
         moved = np.subtract(track["validation_score"], mean["validation_score"])
-        np.testing.assert_allclose(moved, moved[0], atol=1e-9)
-        np.testing.assert_allclose(
-            np.subtract(track["validation_loss"], mean["validation_loss"]), -moved, atol=1e-9
-        )
+        moved_loss = np.subtract(track["validation_loss"], mean["validation_loss"])
+        assert (np.sign(moved) == np.sign(moved[0])).all()
+        assert (np.sign(moved_loss) == -np.sign(moved[0])).all()
         np.testing.assert_allclose(
             np.subtract(track["test_score"], track["validation_score"]), -0.01, atol=1e-9
         )
+
+
+def test_no_noise_takes_a_score_beyond_what_was_recorded(
+    surrogate: Surrogate, table: RecordedTable
+) -> None:
+    scores = [
+        epoch.validation_score
+        for curve in table.curves
+        for epoch in curve.epochs
+        if math.isfinite(epoch.validation_score)
+    ]
+    for config in drawn(100):
+        predicted = surrogate.predict(config, 5)["validation_score"]
+        finite = [score for score in predicted if math.isfinite(score)]
+        assert min(scores) <= min(finite) and max(finite) <= max(scores)
 
 
 def test_what_diverged_nearby_diverges_as_early(surrogate: Surrogate) -> None:
@@ -230,23 +246,54 @@ def test_the_warp_is_monotone_and_keeps_the_range(whole: Any) -> None:
     assert (np.diff(warped) >= 0).all() and np.isfinite(warped).all()
     back = warp.from_warped(warped)
     np.testing.assert_allclose(back, order, atol=1e-6)
-    wide = warp.from_warped(np.array([-1e9, 1e9]))
-    assert wide.tolist() == [order[0], order[-1]]
+    # It goes on beyond the ends, and comes back from there.
+    beyond = np.array([order[0] - np.ptp(order), order[-1] + np.ptp(order)])
+    np.testing.assert_allclose(warp.from_warped(warp.to_warped(beyond)), beyond, atol=1e-6)
 
 
 def test_a_gaussian_process_finds_what_matters() -> None:
     generator = np.random.default_rng(0)
     features = generator.random((120, 4))
     targets = np.stack([np.sin(6 * features[:, 0]), np.full(120, 3.0), features[:, 1]], axis=1)
-    process = GaussianProcess(features, targets, np.ones(120))
+    process = GaussianProcess(features, targets)
     for row in generator.random((50, 4)):
         expected = [np.sin(6 * row[0]), 3.0, row[1]]
         assert process(row) == pytest.approx(expected, abs=0.05)
 
 
+def test_the_quick_prediction_is_scikit_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    models: list[GaussianProcessRegressor] = []
+
+    def noting(*args: Any, **settings: Any) -> GaussianProcessRegressor:
+        models.append(GaussianProcessRegressor(*args, **settings))
+        return models[-1]
+
+    monkeypatch.setattr(gaussian_process, "GaussianProcessRegressor", noting)
+    generator = np.random.default_rng(1)
+    features = generator.random((40, 3))
+    slopes = generator.normal(size=(3, 5))
+    targets = np.sin(3 * features @ slopes) + 0.05 * generator.normal(size=(40, 5))
+    process = GaussianProcess(features, targets)
+    components = PCA(gaussian_process.KEPT_VARIANCE, svd_solver="full").fit(targets)
+    for row in generator.random((20, 3)):
+        predicted = models[0].predict(row[None]).reshape(1, -1) * targets.std()
+        expected = components.inverse_transform(predicted)[0]
+        np.testing.assert_allclose(process(row), expected, rtol=1e-10)
+
+
+def test_targets_that_never_vary_are_their_mean() -> None:
+    process = GaussianProcess(np.random.default_rng(2).random((10, 2)), np.full((10, 3), 0.5))
+    assert process(np.array([0.3, 0.3])).tolist() == [0.5, 0.5, 0.5]
+
+
+class Unwarped:
+    def to_warped(self, values: Any) -> Any:
+        return values
+
+
 def test_deviations_are_as_large_as_another_seeds(table: RecordedTable) -> None:
     curves = as_arrays([c for c in table.curves if not c.diverged], EPOCHS)
-    found = deviations(curves)["validation_score"][:, -1]
+    found = deviations(curves, {"validation_score": Unwarped()})["validation_score"][:, -1]  # type: ignore[dict-item]
     above = np.array(
         [final_score(curves.configs[o]) > 0.7 and curves.counts[o] > 1 for o in curves.owner]
     )

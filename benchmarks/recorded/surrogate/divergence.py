@@ -30,7 +30,7 @@ class Divergence:
         diverged = np.array([float(curve.diverged) for curve in curves])
         counts = np.bincount(owner)
         share = np.bincount(owner, diverged) / counts
-        self._process = GaussianProcess(features, share[:, None], 1 / counts)
+        self._process = GaussianProcess(features, share[:, None])
         self._finite_epochs = [
             [len(c.epochs) - 1 for c, number in zip(curves, owner, strict=True)
              if number == config and c.diverged]

@@ -1,23 +1,31 @@
-"""A Gaussian process whose outputs share one kernel, fitted by maximum likelihood.
+"""A Gaussian process whose outputs share one kernel: scikit-learn's, made quick for one point.
 
-Rasmussen & Williams (2006), algorithm 2.1 and section 5.4.1; Matérn kernel (ν = 5/2) with a length
-scale per feature. Each output has a variance of its own, for which its maximum is known exactly.
+Rasmussen & Williams (2006), algorithm 2.1; Matérn kernel (ν = 5/2) with a length scale per feature.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 Array = NDArray[np.float64]
 
-LENGTH_SCALE_PRIOR_MEDIAN, LENGTH_SCALE_PRIOR_SD = 3.0, 1.5
-"""Log-normal, per feature in units of its range: with few configurations, a feature is not used
-before it says something."""
+LENGTH_SCALE_BOUNDS = (0.1, 100.0)
+"""In units of a feature's range; at the upper end a feature says nothing."""
+ITERATIONS = 50
+"""Of the search for the length scales."""
+KEPT_VARIANCE = 0.99
+"""Of the outputs, by their principal components. They are curves, so that a few say nearly all; the
+others are noise, for which no length scale should be sought."""
 JITTER = 1e-8
-ITERATIONS = 60
 
 
 class GaussianProcess:
@@ -26,22 +34,33 @@ class GaussianProcess:
     Args:
         features: (n, d), one row per point.
         targets: (n, m).
-        noise_weights: (n,), each point's noise variance relative to the fitted one, e.g. 1/3 for
-            the mean of three.
     """
 
-    def __init__(self, features: Array, targets: Array, noise_weights: Array) -> None:
+    def __init__(self, features: Array, targets: Array) -> None:
+        count = features.shape[1]
         self._mean = targets.mean(axis=0)
-        centred = targets - self._mean
-        # An output that never varies is its mean; it would break the likelihood.
-        varies = centred.std(axis=0) > 1e-12 * np.maximum(1.0, np.abs(self._mean))
-        log_scales, log_noise = _most_likely(features, centred[:, varies], noise_weights)
-        self._scales = np.exp(-log_scales)
+        spread = float(targets.std()) if np.ptp(targets, axis=0).any() else 0.0
+        if not spread:
+            # Nothing varies, so there is nothing to fit: the mean is all.
+            self._scales, self._points = np.ones(count), features
+            self._dual = np.zeros((len(features), targets.shape[1]))
+            return
+        components = PCA(KEPT_VARIANCE, svd_solver="full").fit(targets)
+        kernel = ConstantKernel(1.0, (1e-2, 1e3)) * Matern(
+            np.ones(count), LENGTH_SCALE_BOUNDS, nu=2.5
+        ) + WhiteKernel(1e-2, (1e-6, 1e1))
+        model = GaussianProcessRegressor(kernel, alpha=JITTER, optimizer=_climb)
+        with warnings.catch_warnings():
+            # A length scale at its upper bound is what the bound is for.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(features, components.transform(targets) / spread)
+        smooth = model.kernel_.k1
+        self._scales = 1 / np.broadcast_to(smooth.k2.length_scale, count)
         self._points = features * self._scales
-        kernel = _matern(np.exp(-2 * log_scales) @ _squared_distances(features))
-        covariance = kernel.reshape(len(features), -1)
-        covariance = covariance + np.diag(np.exp(log_noise) * noise_weights + JITTER)
-        self._dual: Array = cho_solve(cho_factor(covariance, lower=True), centred)
+        # `model.predict` checks for a millisecond what it is given. Back through the components,
+        # its mean is one linear map of the kernel's values; `tests/…/test_surrogate.py` compares.
+        weights = np.reshape(model.alpha_, (len(features), -1)) * spread
+        self._dual = float(smooth.k1.constant_value) * weights @ components.components_
 
     def __call__(self, features: Array) -> Array:
         means: Array = np.einsum("n,nm->m", self.likeness(features), self._dual) + self._mean
@@ -51,54 +70,16 @@ class GaussianProcess:
         """(n,): the kernel's value with each point, 1 where it is the same."""
         # einsum and not @: BLAS may share a product between threads, which changes its last bits.
         away = self._points - features * self._scales
-        return _matern(np.einsum("nd,nd->n", away, away))
+        root = np.sqrt(5 * np.einsum("nd,nd->n", away, away))
+        decayed: Array = (1 + root + root * root / 3) * np.exp(-root)
+        return decayed
 
 
-def _most_likely(features: Array, targets: Array, noise_weights: Array) -> tuple[Array, float]:
-    """Logarithms of the length scales (d,) and of the noise's variance relative to the signal's."""
-    n, d = features.shape
-    m = targets.shape[1]
-    squares = _squared_distances(features)
-    identity = np.eye(n)
-
-    def loss(parameters: Array) -> tuple[float, Array]:
-        """The negative log likelihood per output, plus the prior, and its gradient."""
-        log_scales, log_noise = parameters[:d], parameters[d]
-        inverse_squares = np.exp(-2 * log_scales)
-        root = np.sqrt(5 * (inverse_squares @ squares))
-        decay = np.exp(-root)
-        covariance = ((1 + root + root * root / 3) * decay).reshape(n, n)
-        noise = np.exp(log_noise) * noise_weights
-        factor = cho_factor(covariance + np.diag(noise + JITTER), lower=True)
-        inverse = cho_solve(factor, identity)
-        dual = inverse @ targets
-        variances = np.einsum("nm,nm->m", targets, dual) / n
-        value = n * np.log(variances).sum() / 2 + m * np.log(np.diag(factor[0])).sum()
-        # ∂value/∂K = (m K⁻¹ − Σ αα' / variance) / 2
-        slope = (m * inverse - (dual / variances) @ dual.T) / 2
-        by_square = slope.ravel() * (-5 / 6 * (1 + root) * decay)
-        gradient = np.empty(d + 1)
-        gradient[:d] = -2 * inverse_squares * (squares @ by_square)
-        gradient[d] = np.diag(slope) @ noise
-        off = (log_scales - np.log(LENGTH_SCALE_PRIOR_MEDIAN)) / LENGTH_SCALE_PRIOR_SD
-        value += m * (off @ off) / 2
-        gradient[:d] += m * off / LENGTH_SCALE_PRIOR_SD
-        return value / m, gradient / m
-
-    start = np.append(np.full(d, np.log(LENGTH_SCALE_PRIOR_MEDIAN)), np.log(0.05))
-    bounds = [(-3.0, 5.0)] * d + [(-12.0, 2.0)]
-    options = {"maxiter": ITERATIONS}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return found.x[:d], float(found.x[d])
-
-
-def _squared_distances(features: Array) -> Array:
-    """(d, n · n), per feature."""
-    away = features.T[:, :, None] - features.T[:, None, :]
-    return (away * away).reshape(features.shape[1], -1)
-
-
-def _matern(squared_distances: Array) -> Array:
-    root = np.sqrt(5 * squared_distances)
-    kernel: Array = (1 + root + root * root / 3) * np.exp(-root)
-    return kernel
+def _climb(
+    loss: Callable[[Array], tuple[float, Array]], start: Array, bounds: Array
+) -> tuple[Array, float]:
+    """scikit-learn's own optimizer, but for a limit: the last digits are not worth the seconds."""
+    found = minimize(
+        loss, start, method="L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": ITERATIONS}
+    )
+    return found.x, found.fun

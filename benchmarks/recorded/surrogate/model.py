@@ -47,17 +47,19 @@ class Surrogate:
             )
         curves = as_arrays(trained, self._epochs)
         features = self._rows(curves)
-        self._noise = SeedNoise(curves)
         self._measured = [column for column in LEARNED if column in curves.values]
         self._warps = {
             column: Warp(curves.means(curves.values[column])) for column in self._measured
         }
+        self._noise = SeedNoise(curves, self._warps)
+        self._bounds = {
+            column: (float(values.min()), float(values.max()))
+            for column, values in curves.values.items()
+        }
         # Several threads of BLAS would add up in another order, and the bits would differ.
         with threadpool_limits(1):
-            self._learning = GaussianProcess(
-                features, self._learning_targets(curves), 1 / curves.counts
-            )
-            self._costs = GaussianProcess(features, _cost_targets(curves), 1 / curves.counts)
+            self._learning = GaussianProcess(features, self._learning_targets(curves))
+            self._costs = GaussianProcess(features, _cost_targets(curves))
             self._divergence = self._divergence_of(table.curves)
 
     def predict(self, config: Mapping[str, Any], seed: int) -> dict[str, list[Any]]:
@@ -65,12 +67,17 @@ class Surrogate:
         noise = Noise(config, seed)
         track: dict[str, list[Any]] = {column: [None] * self._epochs for column in SCORES}
         features = self._features(config)
-        means = self._mean_curves(features)
-        lent = self._noise.borrow(float(means["validation_score"][-1]), noise)
-        for column, mean in means.items():
-            track[column] = (mean + lent[column]).tolist()
+        warped = self._warped_curves(features)
+        final = self._warps["validation_score"].from_warped(warped["validation_score"][-1:])
+        lent = self._noise.borrow(float(final[0]), noise)
+        noisy = {
+            column: self._warps[column].from_warped(mean + lent[column])
+            for column, mean in warped.items()
+        }
         if "test_score" in lent:
-            track["test_score"] = (means["validation_score"] + lent["test_score"]).tolist()
+            noisy["test_score"] = noisy["validation_score"] + lent["test_score"]
+        for column, values in noisy.items():
+            track[column] = np.clip(values, *self._bounds[column]).tolist()
         for column, seconds in self._mean_seconds(features).items():
             track[column] = (seconds * lent[column]).tolist()
         return self._cut_short(track, features, noise)
@@ -115,11 +122,14 @@ class Surrogate:
         )
 
     def _mean_curves(self, features: Array) -> dict[str, Array]:
-        parts = np.split(self._learning(features), len(self._measured))
         return {
-            column: self._warps[column].from_warped(part)
-            for column, part in zip(self._measured, parts, strict=True)
+            column: np.clip(self._warps[column].from_warped(warped), *self._bounds[column])
+            for column, warped in self._warped_curves(features).items()
         }
+
+    def _warped_curves(self, features: Array) -> dict[str, Array]:
+        parts = np.split(self._learning(features), len(self._measured))
+        return dict(zip(self._measured, parts, strict=True))
 
     def _mean_seconds(self, features: Array) -> dict[str, Array]:
         parts = np.split(np.exp(self._costs(features)), len(SECONDS))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.noise import Noise
 from benchmarks.recorded.surrogate.groups import Curves
+from benchmarks.recorded.surrogate.warp import Warp
 
 Array = NDArray[np.float64]
 
@@ -19,19 +22,20 @@ LENDER, SEED = 0, 1
 class SeedNoise:
     """Whole curves of deviations, so that noise keeps its shape over the epochs.
 
-    A deviation is a curve less its configuration's mean, made larger by √(k / (k − 1)) for k seeds,
-    since the mean was taken from the same curves. Test scores are given relative to the mean
-    *validation* score: how far apart the two lie is lent with the noise. Seconds are relative.
-    Noise differs with the score (it is small near the best, large where training is unstable), so
-    only configurations of a final score near the predicted one lend. Where none was recorded
-    with several seeds, all lend, and there is no noise but the distance of the test score.
+    A deviation is a curve less its configuration's mean, both warped, made larger by √(k / (k − 1))
+    for k seeds, since the mean was taken from the same curves. Warped, what takes a mediocre score
+    up by 0.1 does not take a good one beyond the best. Test scores are given relative to the same
+    curve's *validation* scores, seconds relative to their mean. Noise differs with the score (it is
+    small near the best, large where training is unstable), so only configurations of a final score
+    near the predicted one lend. Where none was recorded with several seeds, all lend, and there is
+    no noise but the distance of the test score.
     """
 
-    def __init__(self, curves: Curves) -> None:
+    def __init__(self, curves: Curves, warps: Mapping[str, Warp]) -> None:
         counts = curves.counts
         repeated = counts > 1 if (counts > 1).any() else counts > 0
         lenders = np.flatnonzero(repeated)
-        self.deviations = deviations(curves)
+        self.deviations = deviations(curves, warps)
         finals = curves.means(curves.values["validation_score"])[lenders, -1]
         order = np.argsort(finals, kind="stable")
         self._finals = finals[order]
@@ -39,7 +43,8 @@ class SeedNoise:
         self._near = min(len(lenders), max(NEAREST_AT_LEAST, round(NEAREST_SHARE * len(lenders))))
 
     def borrow(self, final_score: float, noise: Noise) -> dict[str, Array]:
-        """Column → (epochs,): to be added; to be multiplied with, for seconds."""
+        """Column → (epochs,): to be added to warped curves; to the noisy validation scores, for
+        test scores; to be multiplied with, for seconds."""
         lender = self._window(final_score)[noise.integer(LENDER) % self._near]
         curves = self._curves_of[lender]
         curve = curves[noise.integer(SEED) % len(curves)]
@@ -52,8 +57,9 @@ class SeedNoise:
         return range(first, first + self._near)
 
 
-def deviations(curves: Curves) -> dict[str, Array]:
-    """Column → (curves, epochs), as :class:`SeedNoise` says."""
+def deviations(curves: Curves, warps: Mapping[str, Warp]) -> dict[str, Array]:
+    """Column → (curves, epochs), as :class:`SeedNoise` says; of the columns with a warp, the test
+    scores and the seconds."""
     counts = curves.counts[curves.owner]
     scale = np.sqrt(counts / np.maximum(counts - 1, 1))[:, None]
     found = {}
@@ -61,9 +67,9 @@ def deviations(curves: Curves) -> dict[str, Array]:
         mean = curves.means(values)[curves.owner]
         if column.endswith("_seconds"):
             found[column] = np.divide(values, mean, out=np.ones_like(values), where=mean > 0)
-        else:
-            found[column] = scale * (values - mean)
+        elif column in warps:
+            to_warped = warps[column].to_warped
+            found[column] = scale * (to_warped(values) - to_warped(mean))
     if "test_score" in curves.values:
-        gap = curves.means(curves.values["test_score"] - curves.values["validation_score"])
-        found["test_score"] = found["test_score"] + gap[curves.owner]
+        found["test_score"] = curves.values["test_score"] - curves.values["validation_score"]
     return found

@@ -10,6 +10,8 @@ Array = NDArray[np.float64]
 
 KNOTS = 256
 LINEAR_SHARE = 0.25
+OUTER_SHARE = 0.05
+"""Of the quantiles, at each end: how steep the map is there."""
 
 
 class Warp:
@@ -18,8 +20,8 @@ class Warp:
     Normal scores spread out what crowds together, as good accuracies do below a ceiling: else a
     model spends itself on the bad ones. Alone they would also draw the gap together between the
     runs that collapsed and the rest, and what lies between would be anyone's guess. Piecewise
-    linear between quantiles of the values that it is made from; what comes back lies within their
-    range.
+    linear between quantiles of the values that it is made from, and on beyond them as steep as the
+    outermost ones are together: the noise of a seed may take the best value further.
     """
 
     def __init__(self, values: Array) -> None:
@@ -35,7 +37,19 @@ class Warp:
         self._warped = (1 - LINEAR_SHARE) * normal + LINEAR_SHARE * linear
 
     def to_warped(self, values: Array) -> Array:
-        return np.interp(values, self._values, self._warped)
+        return _interpolate(values, self._values, self._warped)
 
     def from_warped(self, warped: Array) -> Array:
-        return np.interp(warped, self._warped, self._values)
+        return _interpolate(warped, self._warped, self._values)
+
+
+def _interpolate(x: Array, xs: Array, ys: Array) -> Array:
+    """``np.interp``, going on in a straight line at both ends."""
+    if len(xs) == 1:
+        return np.full(np.shape(x), ys[0])
+    outer = max(1, round(OUTER_SHARE * len(xs)))
+    low = (ys[outer] - ys[0]) / (xs[outer] - xs[0])
+    high = (ys[-1] - ys[-1 - outer]) / (xs[-1] - xs[-1 - outer])
+    beyond = low * np.minimum(x - xs[0], 0.0) + high * np.maximum(x - xs[-1], 0.0)
+    found: Array = np.interp(x, xs, ys) + beyond
+    return found
