@@ -254,6 +254,17 @@ def test_an_epoch_cost_that_makes_no_sense(fault: str) -> None:
     )
 
 
+def test_an_epoch_that_costs_next_to_nothing_fails_its_trial() -> None:
+    """Or the cell would train for ever at one moment."""
+    cell = run_virtual("random/fifo", Clockwork(faults="tiny_cost"), slots=1, trainings=2)
+    assert_accounted(cell)
+    reasons = {end.reason for end in cell.ends("failed")}
+    assert reasons == {
+        "ValueError: epoch_cost() gives EpochCost(train=1e-09, evaluate=0.0, checkpoint=0.0, "
+        "start=0.0), less than 1e-06 of the 10 device-seconds that epoch_device_seconds() declares"
+    }
+
+
 def test_without_an_epoch_cost_what_is_declared_is_charged() -> None:
     cell = run_virtual(
         "random/fifo", Clockwork(faults="default_cost"), slots=1, seconds=40, costs=NO_COSTS

@@ -40,6 +40,7 @@ ODD_COSTS = {
     "nan_cost": EpochCost(math.nan),
     "negative_cost": EpochCost(8.0, checkpoint=-1.0),
     "no_cost": EpochCost(0.0),
+    "tiny_cost": EpochCost(1e-9),
     "default_cost": None,
 }
 FAULTS = ("none", "raise", "raise_once", "raise_twice", "no_metric", *ODD_SCORES, *ODD_COSTS)
