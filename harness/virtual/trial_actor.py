@@ -27,6 +27,9 @@ from harness.virtual.seats import Seat, State
 
 Spans = list[tuple[Kind, float]]
 
+LEAST_SHARE_OF_DECLARED = 1e-6
+"""Of an epoch's declared cost: with cheaper ones a cell's clock would never come to its end."""
+
 
 class InFlight(NamedTuple):
     """An epoch under way. ``overhead``: what the trial's actor did before it; ``waiter``: the trial
@@ -234,6 +237,12 @@ class VirtualTrialActor:
         is_valid = train > 0 and start >= 0 and evaluate >= 0 and checkpoint >= 0
         if not (is_valid and math.isfinite(cost.start + train + evaluate + checkpoint)):
             raise ValueError(f"epoch_cost() must give finite device-seconds above 0, not {cost}")
+        declared = self._room.fallback_epoch_device_seconds
+        if train + evaluate + checkpoint < LEAST_SHARE_OF_DECLARED * declared:
+            raise ValueError(
+                f"epoch_cost() gives {cost}, less than {LEAST_SHARE_OF_DECLARED:g} of the "
+                f"{declared:g} device-seconds that epoch_device_seconds() declares"
+            )
         per_slot = self._room.devices_per_slot
         spans: Spans = [("restore", start / per_slot)] if start else []
         spans.append(("train", train / per_slot))

@@ -254,6 +254,17 @@ def test_an_epoch_cost_that_makes_no_sense(fault: str) -> None:
     )
 
 
+def test_an_epoch_that_costs_next_to_nothing_fails_its_trial() -> None:
+    """Or the cell would train for ever at one moment."""
+    cell = run_virtual("random/fifo", Clockwork(faults="tiny_cost"), slots=1, trainings=2)
+    assert_accounted(cell)
+    reasons = {end.reason for end in cell.ends("failed")}
+    assert reasons == {
+        "ValueError: epoch_cost() gives EpochCost(train=1e-09, evaluate=0.0, checkpoint=0.0, "
+        "start=0.0), less than 1e-06 of the 10 device-seconds that epoch_device_seconds() declares"
+    }
+
+
 def test_without_an_epoch_cost_what_is_declared_is_charged() -> None:
     cell = run_virtual(
         "random/fifo", Clockwork(faults="default_cost"), slots=1, seconds=40, costs=NO_COSTS
@@ -434,6 +445,18 @@ def test_save_and_restore() -> None:
     }  # fmt: skip
     assert cell.held_by(1)["checkpoint"] == 0.5 + 13.0
     assert cell.held_by(None) == {"idle": 0.5 + 3.5 + 3.5 + 15.5}
+
+
+@pytest.mark.parametrize("alive", [1, 2])
+def test_a_trial_is_tried_again_once_in_its_life(alive: int) -> None:
+    """Also where it was paused, and its checkpoint restored, between its two failures."""
+    cell = run_virtual(turns(alive), Clockwork(faults="raise_twice"), slots=1, trainings=3)
+    assert_accounted(cell)
+    for end in cell.ends("failed"):
+        (retried,) = [other for other in cell.ends(retried=True) if other.trial == end.trial]
+        assert (retried.epoch, retried.attempt) == (1, 0)
+        assert (end.epoch, end.attempt, end.reason) == (2, 1, "ValueError: and again")
+    assert len(cell.ends("failed")) > 1
 
 
 class _Events:

@@ -1,8 +1,9 @@
 """A benchmark file with toys for the virtual clock: exact costs, and every way to go wrong.
 
 An epoch takes 10 device-seconds (8 train, 1.5 evaluate, 0.5 checkpoint), and a trial's start 2. A
-trial's ``fault`` is what happens at its epoch ``FAULTY_EPOCH``. Scores depend on all that was
-trained before, so that a session handed to the wrong trial would show.
+trial's ``fault`` is what happens at its epoch ``FAULTY_EPOCH`` (``raise_twice``: at the next as
+well). Scores depend on all that was trained before, so that a session handed to the wrong trial
+would show.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ ODD_COSTS = {
     "nan_cost": EpochCost(math.nan),
     "negative_cost": EpochCost(8.0, checkpoint=-1.0),
     "no_cost": EpochCost(0.0),
+    "tiny_cost": EpochCost(1e-9),
     "default_cost": None,
 }
-FAULTS = ("none", "raise", "raise_once", "no_metric", *ODD_SCORES, *ODD_COSTS)
+FAULTS = ("none", "raise", "raise_once", "raise_twice", "no_metric", *ODD_SCORES, *ODD_COSTS)
 
 
 class ClockworkSession(Session):
@@ -58,9 +60,11 @@ class ClockworkSession(Session):
         self._trained.append(x)
         if self._fault == "raise":
             raise ValueError(f"x = {x} is too much")
-        if self._fault == "raise_once" and x not in self._raised:
+        if self._fault in ("raise_once", "raise_twice") and x not in self._raised:
             self._raised.add(x)
             raise ValueError(f"a passing trouble with {fault}")
+        if fault == "raise_twice" and len(self._trained) > FAULTY_EPOCH:
+            raise ValueError("and again")
         return {"train_loss": 1.0 / len(self._trained)}
 
     def evaluate(self) -> Mapping[str, float]:
