@@ -107,7 +107,10 @@ class CellTuning:
             slots=spec.devices.slots,
             devices=spec.devices.held,
             budget_device_seconds=spec.budget_device_seconds,
-            held_device_seconds=account.ended_s * spec.devices.held,
+            # Devices × seconds may round to a bit above what the seconds were made from.
+            held_device_seconds=min(
+                account.ended_s * spec.devices.held, spec.budget_device_seconds
+            ),
             setup_seconds=setup_seconds,
             wall_seconds=wall_seconds,
             searcher_seconds=self._searcher_time.seconds,
@@ -136,6 +139,8 @@ def _outcome(spec: CellSpec, recorder: Recorder, account: CellAccount) -> tuple[
     """How a cell ended, and why, in one line."""
     if recorder.stop_reason is not None:
         return "failed", recorder.stop_reason
+    if not recorder.started_trials:
+        return "failed", "the searcher proposed no trial"
     if recorder.epochs == 0 and not recorder.counts.ended["failed"]:
         return "failed", "no epoch fitted into the budget"
     if recorder.incumbent is None:

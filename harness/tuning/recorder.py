@@ -172,6 +172,10 @@ class Recorder(tune.Callback):
         self.counts.running = sum(trial.status == Trial.RUNNING for trial in trials)
         self.counts.paused = sum(trial.status == Trial.PAUSED for trial in trials)
 
+    @property
+    def started_trials(self) -> int:
+        return len(self._trials)
+
     def progress(self, phase: str, elapsed_s: float) -> CellProgress:
         """The cell's state for the live table, so many seconds after its start."""
         best, ended = self.incumbent, self.counts.ended

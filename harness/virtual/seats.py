@@ -31,10 +31,6 @@ class Seat:
     def has(self, holder: object) -> bool:
         return self._holder is holder
 
-    def leave(self) -> None:
-        """What an error left in the session belongs to no trial."""
-        self._holder = None
-
     def snapshot(self) -> State:
         """The state as it is now, whatever the session does next."""
         state = self.session.state()

@@ -226,7 +226,6 @@ class VirtualTrialActor:
                 self._epoch += 1
                 return _Attempt(metrics, spans, None)
             failure = reason, reason
-        seat.leave()
         if not spans:
             spans = [("train", room.fallback_epoch_device_seconds / room.devices_per_slot)]
         return _Attempt(metrics, spans, failure)

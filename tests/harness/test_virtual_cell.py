@@ -573,7 +573,7 @@ def test_a_searcher_that_never_proposes_again_holds_its_devices_to_the_end(is_fa
 def test_a_searcher_that_never_proposes_anything() -> None:
     cell = run_virtual(giving(0, None), Clockwork(), slots=2, seconds=100.0)
     assert_accounted(cell)
-    assert cell.record.status == "failed"
+    assert (cell.record.status, cell.record.reason) == ("failed", "the searcher proposed no trial")
     assert cell.held_by(None) == {"idle": 200.0}
     ended = run_virtual(giving(0, Searcher.FINISHED), Clockwork(), slots=2, seconds=100.0)
     assert_accounted(ended)
