@@ -138,7 +138,7 @@ def measure(run: Run) -> Costs:
     }
     source = (
         f"a run of {run.study.benchmark.name} on a cluster, {run.study.created_at[:10]}, "
-        f"{machine.get('cores')} cores of an {machine.get('cpu')}, {len(between_epochs)} gaps "
+        f"{machine.get('cpu_cores')} cores of an {machine.get('cpu')}, {len(between_epochs)} gaps "
         f"between epochs and {len(between_trials)} between trials"
     )
     return Costs(source=source, **{name: round(value, 4) for name, value in values.items()})
