@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import subprocess
@@ -98,18 +99,34 @@ def test_noise_is_as_large_as_recorded_at_such_a_score(surrogate: Surrogate) -> 
 
 
 def test_noise_keeps_its_shape_over_the_epochs_and_columns(surrogate: Surrogate) -> None:
-    """In this table a seed moves a whole curve, all of its scores by the same, which stays so."""
+    """In this table a seed moves a whole curve, all of its scores by about the same."""
     for config in sound(5):
         mean = surrogate.mean_curves(config)
         track = surrogate.predict(config, 3)
         moved = np.subtract(track["validation_score"], mean["validation_score"])
-        np.testing.assert_allclose(moved, moved[0], atol=1e-9)
-        np.testing.assert_allclose(
-            np.subtract(track["validation_loss"], mean["validation_loss"]), -moved, atol=1e-9
+        lost = np.subtract(track["validation_loss"], mean["validation_loss"])
+        np.testing.assert_allclose(lost, -moved, rtol=0.1, atol=1e-4)
+        gap = np.subtract(track["test_score"], track["validation_score"])
+        np.testing.assert_allclose(gap, -0.01, atol=1e-9)
+
+
+def test_noise_carries_no_score_far_beyond_the_recorded_ones() -> None:
+    """Also where seeds decide between a good run and one that collapsed."""
+    table = make_table(configs=64, repeat_configs=64)
+    curves = tuple(
+        dataclasses.replace(
+            curve, epochs=tuple(dataclasses.replace(e, validation_score=0.1) for e in curve.epochs)
         )
-        np.testing.assert_allclose(
-            np.subtract(track["test_score"], track["validation_score"]), -0.01, atol=1e-9
-        )
+        if curve.seed == 2 and final_score(curve.config) < 0.75
+        else curve
+        for curve in table.curves
+    )
+    surrogate = Surrogate(RecordedTable(record(), curves))
+    recorded = [epoch.validation_score for curve in curves for epoch in curve.epochs]
+    tracks = [surrogate.predict(config, seed) for config in drawn(100) for seed in range(5)]
+    scores = [score for track in tracks for score in track["validation_score"]]
+    assert max(scores) < max(recorded) + 0.01
+    assert min(scores) > min(recorded) - 0.01
 
 
 def test_what_diverged_nearby_diverges_as_early(surrogate: Surrogate) -> None:
@@ -129,7 +146,7 @@ def test_without_repeated_seeds_there_is_no_noise_to_lend() -> None:
         tracks = [surrogate.predict(config, seed) for seed in range(3)]
         assert tracks[0] == tracks[1] == tracks[2]
         mean = surrogate.mean_curves(config)["validation_score"]
-        assert tracks[0]["validation_score"] == mean.tolist()
+        assert tracks[0]["validation_score"] == pytest.approx(mean.tolist())
         np.testing.assert_allclose(np.subtract(tracks[0]["test_score"], mean), -0.01, atol=1e-9)
 
 
@@ -165,7 +182,7 @@ def test_seeds_and_configurations_have_their_own_noise_in_any_order(surrogate: S
     forward = [surrogate.predict(config, seed) for config, seed in asked]
     backward = [surrogate.predict(config, seed) for config, seed in reversed(asked)]
     assert repr(forward) == repr(backward[::-1])
-    assert len({track["validation_score"][-1] for track in forward}) > 20
+    assert len({track["validation_score"][-1] for track in forward}) > 12
 
 
 SCRIPT = """
@@ -197,19 +214,13 @@ def test_the_same_bits_with_any_number_of_threads() -> None:
 # Its parts
 
 
-def test_features_are_scaled_and_combined() -> None:
+def test_features_are_scaled() -> None:
     features = Features(SPACE)
-    assert features.names == [
-        "lr", "batch_size", "depth", "kind = 'a'", "kind = 'b'",
-        "lr · batch_size", "lr / batch_size",
-    ]  # fmt: skip
+    assert features.names == ["lr", "batch_size", "depth", "kind = 'a'", "kind = 'b'"]
     corner = features({"lr": 1.0, "batch_size": 32, "depth": 4, "kind": "b"})
-    assert corner[:5] == pytest.approx([1, 0, 1, 0, 1])
+    assert corner == pytest.approx([1, 0, 1, 0, 1])
     middle = features({"lr": 1e-2, "batch_size": 64, "depth": 1, "kind": "a"})
-    assert middle[:5] == pytest.approx([0.5, 0.5, 0, 1, 0])
-    # lr twice as large and batch_size twice as large: the quotient stays.
-    other = features({"lr": 2e-2, "batch_size": 128, "depth": 1, "kind": "a"})
-    assert other[6] == pytest.approx(middle[6]) and other[5] > middle[5]
+    assert middle == pytest.approx([0.5, 0.5, 0, 1, 0])
 
 
 @pytest.mark.parametrize(
@@ -230,8 +241,8 @@ def test_the_warp_is_monotone_and_keeps_the_range(whole: Any) -> None:
     assert (np.diff(warped) >= 0).all() and np.isfinite(warped).all()
     back = warp.from_warped(warped)
     np.testing.assert_allclose(back, order, atol=1e-6)
-    wide = warp.from_warped(np.array([-1e9, 1e9]))
-    assert wide.tolist() == [order[0], order[-1]]
+    beyond = warp.from_warped(np.array([warped[0] - 1, warped[-1] + 1]))
+    assert beyond[0] <= order[0] and order[-1] <= beyond[1] and np.isfinite(beyond).all()
 
 
 def test_a_gaussian_process_finds_what_matters() -> None:
@@ -246,7 +257,8 @@ def test_a_gaussian_process_finds_what_matters() -> None:
 
 def test_deviations_are_as_large_as_another_seeds(table: RecordedTable) -> None:
     curves = as_arrays([c for c in table.curves if not c.diverged], EPOCHS)
-    found = deviations(curves)["validation_score"][:, -1]
+    raw = {"validation_score": curves.values["validation_score"]}
+    found = deviations(curves, raw)["validation_score"][:, -1]
     above = np.array(
         [final_score(curves.configs[o]) > 0.7 and curves.counts[o] > 1 for o in curves.owner]
     )

@@ -47,16 +47,16 @@ class Surrogate:
             )
         curves = as_arrays(trained, self._epochs)
         features = self._rows(curves)
-        self._noise = SeedNoise(curves)
-        self._measured = [column for column in LEARNED if column in curves.values]
-        self._warps = {
-            column: Warp(curves.means(curves.values[column])) for column in self._measured
+        measured = [column for column in LEARNED if column in curves.values]
+        self._warps = {column: Warp(curves.values[column]) for column in measured}
+        warped = {
+            column: warp.to_warped(curves.values[column]) for column, warp in self._warps.items()
         }
+        self._noise = SeedNoise(curves, warped)
         # Several threads of BLAS would add up in another order, and the bits would differ.
         with threadpool_limits(1):
-            self._learning = GaussianProcess(
-                features, self._learning_targets(curves), 1 / curves.counts
-            )
+            learned = np.hstack([curves.means(values) for values in warped.values()])
+            self._learning = GaussianProcess(features, learned, 1 / curves.counts)
             self._costs = GaussianProcess(features, _cost_targets(curves), 1 / curves.counts)
             self._divergence = self._divergence_of(table.curves)
 
@@ -65,12 +65,16 @@ class Surrogate:
         noise = Noise(config, seed)
         track: dict[str, list[Any]] = {column: [None] * self._epochs for column in SCORES}
         features = self._features(config)
-        means = self._mean_curves(features)
-        lent = self._noise.borrow(float(means["validation_score"][-1]), noise)
-        for column, mean in means.items():
-            track[column] = (mean + lent[column]).tolist()
+        warped = self._warped_curves(features)
+        lent = self._noise.borrow(float(warped["validation_score"][-1]), noise)
+        curves = {
+            column: self._warps[column].from_warped(values + lent[column])
+            for column, values in warped.items()
+        }
         if "test_score" in lent:
-            track["test_score"] = (means["validation_score"] + lent["test_score"]).tolist()
+            curves["test_score"] = curves["validation_score"] + lent["test_score"]
+        for column, curve in curves.items():
+            track[column] = curve.tolist()
         for column, seconds in self._mean_seconds(features).items():
             track[column] = (seconds * lent[column]).tolist()
         return self._cut_short(track, features, noise)
@@ -78,7 +82,11 @@ class Surrogate:
     def mean_curves(self, config: Mapping[str, Any]) -> dict[str, Array]:
         """Column → (epochs,), before any noise."""
         features = self._features(config)
-        return self._mean_curves(features) | self._mean_seconds(features)
+        curves = {
+            column: self._warps[column].from_warped(values)
+            for column, values in self._warped_curves(features).items()
+        }
+        return curves | self._mean_seconds(features)
 
     def _rows(self, curves: Curves) -> Array:
         """(n, d)"""
@@ -105,21 +113,9 @@ class Surrogate:
                 values[finite] = math.nan
         return track
 
-    def _learning_targets(self, curves: Curves) -> Array:
-        """(n, columns · epochs)"""
-        return np.hstack(
-            [
-                warp.to_warped(curves.means(curves.values[column]))
-                for column, warp in self._warps.items()
-            ]
-        )
-
-    def _mean_curves(self, features: Array) -> dict[str, Array]:
-        parts = np.split(self._learning(features), len(self._measured))
-        return {
-            column: self._warps[column].from_warped(part)
-            for column, part in zip(self._measured, parts, strict=True)
-        }
+    def _warped_curves(self, features: Array) -> dict[str, Array]:
+        parts = np.split(self._learning(features), len(self._warps))
+        return dict(zip(self._warps, parts, strict=True))
 
     def _mean_seconds(self, features: Array) -> dict[str, Array]:
         parts = np.split(np.exp(self._costs(features)), len(SECONDS))
