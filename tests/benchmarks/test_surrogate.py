@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import subprocess
@@ -114,6 +115,24 @@ def test_noise_keeps_its_shape_over_the_epochs_and_columns(surrogate: Surrogate)
         )
 
 
+def test_noise_is_bounded_where_seeds_decide_between_a_good_run_and_one_that_collapsed() -> None:
+    table = make_table(configs=64, repeat_configs=64)
+    curves = tuple(
+        dataclasses.replace(
+            curve, epochs=tuple(dataclasses.replace(e, validation_score=0.1) for e in curve.epochs)
+        )
+        if curve.seed == 2 and final_score(curve.config) < 0.75
+        else curve
+        for curve in table.curves
+    )
+    surrogate = Surrogate(RecordedTable(record(), curves))
+    recorded = [epoch.validation_score for curve in curves for epoch in curve.epochs]
+    tracks = [surrogate.predict(config, seed) for config in drawn(100) for seed in range(5)]
+    scores = [score for track in tracks for score in track["validation_score"]]
+    assert max(scores) < max(recorded) + 0.02
+    assert min(scores) > min(recorded) - 0.02
+
+
 def test_no_noise_takes_a_score_far_beyond_what_was_recorded(
     surrogate: Surrogate, table: RecordedTable
 ) -> None:
@@ -147,7 +166,7 @@ def test_without_repeated_seeds_there_is_no_noise_to_lend() -> None:
         tracks = [surrogate.predict(config, seed) for seed in range(3)]
         assert tracks[0] == tracks[1] == tracks[2]
         mean = surrogate.mean_curves(config)["validation_score"]
-        assert tracks[0]["validation_score"] == mean.tolist()
+        assert tracks[0]["validation_score"] == pytest.approx(mean.tolist())
         np.testing.assert_allclose(np.subtract(tracks[0]["test_score"], mean), -0.01, atol=1e-9)
 
 
@@ -183,7 +202,7 @@ def test_seeds_and_configurations_have_their_own_noise_in_any_order(surrogate: S
     forward = [surrogate.predict(config, seed) for config, seed in asked]
     backward = [surrogate.predict(config, seed) for config, seed in reversed(asked)]
     assert repr(forward) == repr(backward[::-1])
-    assert len({track["validation_score"][-1] for track in forward}) > 20
+    assert len({track["validation_score"][-1] for track in forward}) > 12
 
 
 SCRIPT = """
@@ -215,19 +234,13 @@ def test_the_same_bits_with_any_number_of_threads() -> None:
 # Its parts
 
 
-def test_features_are_scaled_and_combined() -> None:
+def test_features_are_scaled() -> None:
     features = Features(SPACE)
-    assert features.names == [
-        "lr", "batch_size", "depth", "kind = 'a'", "kind = 'b'",
-        "lr · batch_size", "lr / batch_size",
-    ]  # fmt: skip
+    assert features.names == ["lr", "batch_size", "depth", "kind = 'a'", "kind = 'b'"]
     corner = features({"lr": 1.0, "batch_size": 32, "depth": 4, "kind": "b"})
-    assert corner[:5] == pytest.approx([1, 0, 1, 0, 1])
+    assert corner == pytest.approx([1, 0, 1, 0, 1])
     middle = features({"lr": 1e-2, "batch_size": 64, "depth": 1, "kind": "a"})
-    assert middle[:5] == pytest.approx([0.5, 0.5, 0, 1, 0])
-    # lr twice as large and batch_size twice as large: the quotient stays.
-    other = features({"lr": 2e-2, "batch_size": 128, "depth": 1, "kind": "a"})
-    assert other[6] == pytest.approx(middle[6]) and other[5] > middle[5]
+    assert middle == pytest.approx([0.5, 0.5, 0, 1, 0])
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from itertools import combinations
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,30 +19,22 @@ class Features:
     choice among positive numbers (``batch_size``) counts as a number on a log scale, any other
     choice has a 0/1 feature per value.
 
-    Sums and differences of logarithms come on top, as quotients and products often are what
-    matters: the noise of SGD goes with lr / batch_size, what AdamW decays with lr · weight_decay.
+    Products and quotients, such as lr / batch_size, are sums here, which a smooth model finds by
+    itself: giving them as features made the predictions of FashionMNIST's table no better.
     """
 
     def __init__(self, space: Mapping[str, ParameterRecord]) -> None:
         self._encoders = [_Encoder(name, parameter) for name, parameter in space.items()]
-        pairs = combinations([encoder for encoder in self._encoders if encoder.is_log], 2)
-        self._pairs = [(one.name, other.name) for one, other in pairs]
-        self._logs = {encoder.name: encoder for encoder in self._encoders if encoder.is_log}
 
     @property
     def names(self) -> list[str]:
-        return [
-            *(name for encoder in self._encoders for name in encoder.feature_names),
-            *(f"{a} {sign} {b}" for a, b in self._pairs for sign in "·/"),
-        ]
+        return [name for encoder in self._encoders for name in encoder.feature_names]
 
     def __call__(self, config: Mapping[str, Any]) -> Array:
         """One configuration as a vector, as long as :attr:`names`."""
-        values = [value for encoder in self._encoders for value in encoder(config[encoder.name])]
-        logs = {name: encoder.log(config[name]) for name, encoder in self._logs.items()}
-        for a, b in self._pairs:
-            scale = self._logs[a].width + self._logs[b].width
-            values += [(logs[a] + logs[b]) / scale, (logs[a] - logs[b]) / scale]
+        values: list[float] = []
+        for encoder in self._encoders:
+            values += encoder(config[encoder.name])
         return np.array(values)
 
 
@@ -52,14 +43,14 @@ class _Encoder:
 
     def __init__(self, name: str, parameter: ParameterRecord) -> None:
         self.name, self._choices = name, parameter.choices
-        categorical = parameter.type == "categorical"
-        low, high = _ends(parameter.choices) if categorical else (parameter.low, parameter.high)
+        is_choice = parameter.type == "categorical"
+        low, high = _ends(parameter.choices) if is_choice else (parameter.low, parameter.high)
         self._is_number = low is not None and high is not None
-        self.is_log = self._is_number and (categorical or parameter.log)
-        self.width = 1.0
+        self._is_log = self._is_number and (is_choice or parameter.log)
         if low is not None and high is not None:
-            self._low = math.log(low) if self.is_log else low
-            self.width = ((math.log(high) if self.is_log else high) - self._low) or 1.0
+            self._low = math.log(low) if self._is_log else low
+            # A choice of one has no width.
+            self._width = ((math.log(high) if self._is_log else high) - self._low) or 1.0
         self.feature_names = (
             [name] if self._is_number else [f"{name} = {choice!r}" for choice in self._choices]
         )
@@ -67,13 +58,10 @@ class _Encoder:
     def __call__(self, value: Any) -> list[float]:
         if not self._is_number:
             return [float(value == choice) for choice in self._choices]
-        return [((math.log(value) if self.is_log else value) - self._low) / self.width]
-
-    def log(self, value: float) -> float:
-        return math.log(value)
+        return [((math.log(value) if self._is_log else value) - self._low) / self._width]
 
 
-def _ends(choices: list[Any]) -> tuple[float, float] | tuple[None, None]:
+def _ends(choices: Sequence[Any]) -> tuple[float, float] | tuple[None, None]:
     """The range of choices that are all positive numbers."""
     if all(isinstance(c, int | float) and not isinstance(c, bool) and c > 0 for c in choices):
         return min(choices), max(choices)
