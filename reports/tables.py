@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from harness.contract.files import write_atomically
 from harness.contract.records import FORMAT_VERSION, Summary
 from reports.analysis.frames import (
-    CONFIG_PREFIX,
     FLOAT_COLUMNS,
     INTEGER_COLUMNS,
     TEXT_COLUMNS,
+    config_columns,
     report_rows,
 )
 from reports.run import Run
@@ -50,8 +50,9 @@ def results_parquet(run: Run) -> bytes:
     columns = {
         name: pa.array([row[name] for row in rows], type=kind) for name, kind in types.items()
     }
-    config = dict.fromkeys(c for row in rows for c in row if c.startswith(CONFIG_PREFIX))
-    columns |= {name: _config_column([row.get(name) for row in rows]) for name in config}
+    columns |= {
+        name: _config_column([row.get(name) for row in rows]) for name in config_columns(run)
+    }
     table = pa.table(columns).replace_schema_metadata({"format_version": str(FORMAT_VERSION)})
     file = io.BytesIO()
     pq.write_table(table, file)

@@ -26,6 +26,10 @@ FLOAT_COLUMNS = (
 )  # fmt: skip
 
 
+_NESTED = ("type", "config", "spans", "trial_device_seconds", "parent")
+_PLAIN_FIELDS = tuple(name for name in Report.model_fields if name not in _NESTED)
+
+
 def report_rows(run: Run) -> list[dict[str, Any]]:
     """Every report of every cell as flat data, in the order of the study and of the events."""
     return [
@@ -36,13 +40,24 @@ def report_rows(run: Run) -> list[dict[str, Any]]:
     ]
 
 
+def config_columns(run: Run) -> list[str]:
+    """The columns of :func:`report_rows` that hold configurations, in the order of appearance."""
+    names = (
+        name
+        for key in run.keys
+        if key in run.cells
+        for report in run.cells[key].reports
+        for name in report.config
+    )
+    return [f"{CONFIG_PREFIX}{name}" for name in dict.fromkeys(names)]
+
+
 def _report_row(strategy: str, seed: int, report: Report) -> dict[str, Any]:
-    nested = {"type", "config", "spans", "trial_device_seconds", "parent"}
     seconds, parent = report.trial_device_seconds, report.parent
     return {
         "strategy": strategy,
         "seed": seed,
-        **report.model_dump(exclude=nested),
+        **{name: getattr(report, name) for name in _PLAIN_FIELDS},
         "parent_trial": None if parent is None else parent.trial,
         "parent_epoch": None if parent is None else parent.epoch,
         **{
@@ -55,7 +70,7 @@ def _report_row(strategy: str, seed: int, report: Report) -> dict[str, Any]:
 def reports_frame(run: Run) -> pd.DataFrame:
     """One row per report; configuration columns are named ``config/…``."""
     rows = report_rows(run)
-    config = list(dict.fromkeys(c for row in rows for c in row if c.startswith(CONFIG_PREFIX)))
+    config = config_columns(run)
     columns = [*TEXT_COLUMNS, *INTEGER_COLUMNS, *FLOAT_COLUMNS, "is_incumbent"]
     frame = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(FLOAT_COLUMNS, float))
     # As objects, so that an integer stays one where another cell lacks the parameter.
