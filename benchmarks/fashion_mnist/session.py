@@ -12,10 +12,11 @@ import torch.nn.functional as F  # noqa: N812  (torch's own convention)
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from benchmarks.fashion_mnist.cost import mlp_epoch_cost
 from benchmarks.fashion_mnist.data import Split, load
 from benchmarks.fashion_mnist.model import CNN, MLP
 from benchmarks.fashion_mnist.sharding import batches, bounds
-from harness.contract import Config, Dataset, Session, Worker
+from harness.contract import Config, Dataset, EpochCost, Session, Worker
 
 MEAN, STD = 0.2860, 0.3530
 """Of the training images' pixels, scaled to [0, 1]."""
@@ -44,9 +45,12 @@ class FashionMNISTSession(Session):
     def start(self, config: Config, seed: int) -> None:
         self._seed, self._epoch = seed, 0
         self._batch_size = int(config["batch_size"])
+        size = int(config["width"]), int(config["depth"])
+        is_mlp = self._make_model is MLP
+        self._cost = mlp_epoch_cost(*size, self._batch_size) if is_mlp else None
         # The same weights on every rank, then each rank its own dropout.
         torch.manual_seed(seed)
-        model = self._make_model(int(config["width"]), int(config["depth"]), config["dropout"])
+        model = self._make_model(*size, config["dropout"])
         self._model: nn.Module = model.to(self._device)
         self._parallel_model = _data_parallel(self._model, self._worker)
         self._optimizer = torch.optim.AdamW(
@@ -109,6 +113,10 @@ class FashionMNISTSession(Session):
         torch.set_rng_state(mine["cpu"])
         if self._device.type == "cuda":
             torch.cuda.set_rng_state(mine["device"], self._device)
+
+    def epoch_cost(self) -> EpochCost | None:
+        """Of the MLP; the CNN's is the benchmark's one figure."""
+        return self._cost
 
     def _warm_up(self) -> None:
         """A first step loads and compiles for seconds: that is set-up, not the first trial's."""
