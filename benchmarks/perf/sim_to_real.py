@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from benchmarks.registry import make_benchmark
 from harness.contract.records import KINDS, CellSummary
 from reports.analysis.analyse import analyse
 from reports.run import Run
@@ -41,6 +42,9 @@ FIGURES: dict[str, Figure] = {
 
 def run_virtual(real: Run, benchmark: str, costs: Path | None, out: Path) -> Run:
     study, devices = real.study, real.study.devices
+    original = make_benchmark(study.benchmark.name, study.benchmark.options)
+    # Populations and initial points are sized by what the benchmark declares, not by what it takes.
+    declared = original.epoch_device_seconds(devices.kind)
     held = devices.slots * devices.workers_per_trial * devices.devices_per_worker
     if held != int(held):
         sys.exit(f"error: the run holds {held:g} devices; a virtual cluster has whole ones")
@@ -48,6 +52,7 @@ def run_virtual(real: Run, benchmark: str, costs: Path | None, out: Path) -> Run
         sys.executable, "-m", "harness", "run", "--executor", "virtual",
         "--benchmark", benchmark,
         "--benchmark-option", f"max_epochs={study.benchmark.max_epochs}",
+        "--benchmark-option", f"epoch_seconds={declared!r}",
         "--strategies", ",".join(strategy.name for strategy in study.strategies),
         "--seeds", ",".join(map(str, study.seeds)) + ",",
         "--budget", repr(study.budget_device_seconds / 3600),
@@ -75,6 +80,10 @@ def mean(cells: Iterable[CellSummary], figure: Figure) -> float:
 def compare(real: Run, virtual: Run) -> None:
     for strategy in (strategy.name for strategy in real.study.strategies):
         ours, theirs = cells_of(virtual, strategy), cells_of(real, strategy)
+        for key in real.cells.keys() & virtual.cells.keys():
+            settings = virtual.cells[key].record.settings, real.cells[key].record.settings
+            if key[0] == strategy and settings[0] != settings[1]:
+                print(f"\nnot the same settings, {key}: real {settings[1]}, virtual {settings[0]}")
         print(f"\n{strategy} ({len(theirs)} seeds)          real   virtual   difference")
         for name, figure in FIGURES.items():
             r, v = mean(theirs, figure), mean(ours, figure)

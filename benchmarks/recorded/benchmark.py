@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SHIPPED_TABLE = Path(__file__).parent / "tables" / "fashion_mnist.parquet"
 LOSS_METRIC = "validation_loss"
 
+PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
 CAVEATS = (
     "Scores and costs of configurations that were not recorded are predicted from the recorded "
     "ones, with the recorded noise of seeds; `python -m harness surrogate` shows how well.",
@@ -31,7 +33,13 @@ CAVEATS = (
 
 
 class TableBenchmark(Benchmark):
-    """Where the table is, is the subclass's to say; the rest is read from it."""
+    """Where the table is, is the subclass's to say; the rest is read from it.
+
+    ``epoch_seconds``: what is declared as the cost of an epoch, in device-seconds, where the
+    table's own mean is not wanted. Strategies size populations by it, the clock does not go by it.
+    """
+
+    epoch_seconds: float | None
 
     light_sessions = True
     caveats = CAVEATS
@@ -68,7 +76,9 @@ class TableBenchmark(Benchmark):
         return make_space(record.benchmark.space)
 
     def epoch_device_seconds(self, device_kind: DeviceKind) -> float:
-        """The mean of the table, of the device that it was recorded on."""
+        """The mean of the table, of the device that it was recorded on, or the option's."""
+        if self.epoch_seconds is not None:
+            return self.epoch_seconds
         from benchmarks.recorded.replay import whole_table
 
         table = self._brought.table if self._brought else whole_table(self.table_path())[0]
@@ -124,7 +134,7 @@ def _cost_caveat(recording: Recording) -> str:
 @dataclass(frozen=True)
 class RecordedTableBenchmark(TableBenchmark):
     """Options: ``table``, a file that ``python -m harness record`` made; ``max_epochs``, a cap that
-    is lower than the table's."""
+    is lower than the table's; ``epoch_seconds``, as :class:`TableBenchmark` says."""
 
     name = "recorded_table"
     summary = "Your own table of learning curves, from `python -m harness record`"
@@ -132,6 +142,7 @@ class RecordedTableBenchmark(TableBenchmark):
 
     table: str | None = None
     max_epochs: Annotated[int, Field(ge=1)] | None = None  # type: ignore[assignment]
+    epoch_seconds: PositiveSeconds | None = None
 
     def __post_init__(self) -> None:
         if self.table is None:
@@ -153,7 +164,8 @@ class RecordedTableBenchmark(TableBenchmark):
 @dataclass(frozen=True)
 class FashionMNISTTable(TableBenchmark):
     """``fashion_mnist`` (MLP), recorded: the same space, metric and curves, without the training.
-    Option ``max_epochs``: as there, at most what was recorded (16)."""
+    Options: ``max_epochs``, as there, at most what was recorded (16); ``epoch_seconds``, as
+    :class:`TableBenchmark` says."""
 
     name = "fashion_mnist_table"
     summary = "fashion_mnist's MLP from recorded learning curves: nothing is trained"
@@ -165,6 +177,7 @@ class FashionMNISTTable(TableBenchmark):
     mutable = frozenset({"lr", "weight_decay", "dropout", "batch_size"})
 
     max_epochs: Annotated[int, Field(ge=1)] = 9
+    epoch_seconds: PositiveSeconds | None = None
 
     def __post_init__(self) -> None:
         from benchmarks.recorded.table import read_record

@@ -245,6 +245,8 @@ def test_the_shipped_table_is_fashion_mnists() -> None:
     )
     assert shipped.max_epochs == original.max_epochs == 9
     assert make_benchmark("fashion_mnist_table", {"max_epochs": 16}).max_epochs == 16
+    declared = make_benchmark("fashion_mnist_table", {"epoch_seconds": 5.0})
+    assert declared.epoch_device_seconds("CPU") == 5.0
     for field in ("metric", "mode", "test_metric", "loss_metric", "mutable"):
         declared = getattr(FashionMNISTTable, field)
         assert getattr(shipped, field) == declared == getattr(original, field), field
