@@ -45,7 +45,8 @@ def test_the_table_decides_what_is_tuned(path: Path) -> None:
     assert benchmark.max_epochs == EPOCHS and of(path, max_epochs="3").max_epochs == 3
     assert benchmark.mutable == {"lr", "batch_size"}
     assert describe_space(benchmark.space(), benchmark.mutable) == SPACE
-    assert options_of(benchmark) == {"table": str(path), "max_epochs": EPOCHS}
+    options = {"table": str(path), "max_epochs": EPOCHS, "epoch_seconds": None}
+    assert options_of(benchmark) == options
     per_epoch = benchmark.epoch_device_seconds("CPU")
     costs = [
         e.train_seconds + e.evaluate_seconds + e.checkpoint_seconds
