@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from harness.contract import Benchmark, Dataset, Strategy
@@ -19,7 +20,7 @@ class DecidedStudy:
     devices: DevicesRecord
     budget_device_seconds: float
 
-    @property
+    @cached_property
     def cells(self) -> list[tuple[str, int]]:
         """Seed by seed, so that an interrupted study has every strategy for the seeds it did."""
         return [(s.name, seed) for seed in self.config.seeds for s in self.strategies]
@@ -29,7 +30,7 @@ class DecidedStudy:
         """How long the budget lasts with all devices held."""
         return self.budget_device_seconds / self.devices.held
 
-    @property
+    @cached_property
     def budget_epochs(self) -> float:
         epoch = self.benchmark.epoch_device_seconds(self.devices.kind)
         return self.budget_device_seconds / epoch

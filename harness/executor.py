@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.clock import Clock
 from harness.contract import Benchmark
-from harness.contract.records import DevicesRecord
+from harness.contract.records import CellRecord, DevicesRecord
 from harness.decided import DecidedStudy
 from harness.live import Display
 from harness.store import RunStore
@@ -42,8 +41,16 @@ class Executor(Protocol):
         """Run every cell that is not finished yet."""
 
 
+def show_end(shown: Display, index: int, outcome: CellRecord | str) -> str | None:
+    """Show how a cell ended (its record, or why it has none); returns why it failed, if it did."""
+    shown.ended(index, outcome, kept=False)
+    if isinstance(outcome, str):
+        return outcome
+    return None if outcome.status == "completed" else outcome.reason
+
+
 @contextmanager
-def open_executor(config: StudyConfig, log: Path, clock: Clock) -> Iterator[Executor]:
+def open_executor(config: StudyConfig, log: Path) -> Iterator[Executor]:
     """The executor that a study asks for, connected to its Ray cluster.
 
     Raises:
@@ -52,7 +59,7 @@ def open_executor(config: StudyConfig, log: Path, clock: Clock) -> Iterator[Exec
     if config.executor == "virtual":
         from harness.virtual.executor import virtual_executor
 
-        with virtual_executor(config, log, clock) as virtual:
+        with virtual_executor(config, log) as virtual:
             yield virtual
     else:
         from harness.cluster.executor import cluster_executor

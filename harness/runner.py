@@ -56,7 +56,7 @@ def run_study(config: StudyConfig, console: Console) -> int:
         dataset = benchmark.find_data(config.data_dir)
         log = out / LOG_FILE
         _say(console, f"starting Ray … (its log: {log})")
-        with open_executor(config, log, clock) as executor:
+        with open_executor(config, log) as executor:
             # SIGTERM (a CI job cancelled, a batch system's limit) ends a study as Ctrl-C does. Set
             # here, because starting Ray replaces its handler.
             signal.signal(signal.SIGTERM, _interrupt)

@@ -16,7 +16,7 @@ from harness.contract import Benchmark, UsageError
 from harness.contract.records import CellRecord, DevicesRecord
 from harness.decided import DecidedStudy
 from harness.devices import decide_devices
-from harness.executor import Outcomes
+from harness.executor import Outcomes, show_end
 from harness.live import Display
 from harness.store import RunStore
 from harness.study import StudyConfig
@@ -92,10 +92,7 @@ class ClusterExecutor:
         outcome = verify_cell(folder)
         if isinstance(outcome, str):
             outcome = f"its process ended with exit code {code}; see {log}"
-        shown.ended(index, outcome, kept=False)
-        if isinstance(outcome, str):
-            return outcome
-        return None if outcome.status == "completed" else outcome.reason
+        return show_end(shown, index, outcome)
 
 
 @contextlib.contextmanager

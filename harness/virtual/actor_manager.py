@@ -28,7 +28,6 @@ class TrackedActor:
     def __init__(self, trial: int, config: Config, on_start: Any, on_stop: Any) -> None:
         self.trial, self.config = trial, config
         self.on_start, self.on_stop = on_start, on_stop
-        self.actor: VirtualTrialActor | None = None
         self.is_started = False
         self.busy_until_s = 0.0
         self.task_generation = 0

@@ -10,7 +10,6 @@ from typing import Any
 import ray
 
 from harness.cell import CellSpec
-from harness.clock import Clock
 from harness.cluster.ray_cluster import ray_cluster
 from harness.contract import Benchmark, UsageError, Worker
 from harness.contract.files import write_atomically
@@ -18,7 +17,7 @@ from harness.contract.records import CellRecord, DevicesRecord
 from harness.contract.registry import module_of_file
 from harness.decided import DecidedStudy
 from harness.devices import ClusterDevices, decide_devices
-from harness.executor import Outcomes
+from harness.executor import Outcomes, show_end
 from harness.live import Display
 from harness.store import RunStore
 from harness.study import StudyConfig
@@ -117,14 +116,11 @@ def _keep(
     if isinstance(outcome, str):
         last = files["log.txt"].decode(errors="replace").strip().splitlines()[-1:]
         outcome = f"{' '.join(last)}; see {folder / 'log.txt'}"
-    shown.ended(index, outcome, kept=False)
-    if isinstance(outcome, str):
-        return outcome
-    return None if outcome.status == "completed" else outcome.reason
+    return show_end(shown, index, outcome)
 
 
 @contextlib.contextmanager
-def virtual_executor(config: StudyConfig, log: Path, clock: Clock) -> Iterator[VirtualExecutor]:
+def virtual_executor(config: StudyConfig, log: Path) -> Iterator[VirtualExecutor]:
     """Connect to a cluster, or start one of this machine's cores. Raises :class:`UsageError`."""
     costs = read_costs(config.costs)
     with ray_cluster(config.address, log, is_for_tasks=True) as cluster:

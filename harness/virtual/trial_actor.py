@@ -96,7 +96,6 @@ class Step(NamedTuple):
     """One epoch, trained but not yet reported. ``close`` is called at ``reported_s``: it charges
     what is to be charged and gives Tune's result."""
 
-    started_s: float
     reported_s: float
     close: Callable[[], dict[str, Any]]
 
@@ -178,7 +177,7 @@ class VirtualTrialActor:
                 )
             return result
 
-        return Step(now_s, at_s, close)
+        return Step(at_s, close)
 
     def save(self) -> tuple[float, Checkpointed]:
         """Write a checkpoint: seconds, and what it holds."""

@@ -57,7 +57,7 @@ def without_ray(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pat
     """``run`` up to where it would start a cell, with an executor that needs no cluster."""
 
     @contextlib.contextmanager
-    def executor(config: Any, log: Path, clock: Any) -> Iterator[VirtualExecutor]:
+    def executor(config: Any, log: Path) -> Iterator[VirtualExecutor]:
         yield VirtualExecutor(1, read_costs(config.costs), is_deterministic=True)
 
     monkeypatch.setattr(harness.runner, "open_executor", executor)
