@@ -166,8 +166,9 @@ def _virtual_time(costs: Mapping[str, float | int | str]) -> str:
     ]
     return (
         "The virtual clock: an epoch takes what the benchmark declares or has recorded, divided by "
-        f"the devices of its slot. The rest is charged as measured ({costs.get('source')}): "
-        f"{', '.join(seconds)}."
+        "the devices of its slot; where that is processor time, times "
+        f"{costs.get('epoch_stretch', 1.0):g}, as a worker of a cluster has no core to itself. The "
+        f"rest is charged as measured ({costs.get('source')}): {', '.join(seconds)}."
     )
 
 

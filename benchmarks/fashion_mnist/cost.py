@@ -39,4 +39,5 @@ def mlp_epoch_cost(width: int, depth: int, batch_size: int) -> EpochCost:
         evaluate=seconds(EVALUATE),
         checkpoint=seconds(CHECKPOINT),
         start=seconds(START),
+        is_processor_time=True,
     )

@@ -2,9 +2,11 @@
 
 Best from strategies that stop (``random/asha``), propose (``optuna/asha``) and pause (``pbt``),
 with nothing else running on the machine. Starting and stopping an actor that is not reused is
-measured on a Ray of its own.
+measured on a Ray of its own. How much longer an epoch takes on the cluster than the table says, and
+packing its state, are compared with the recorded table of the same training on the same machine.
 
-    python -m harness run --strategies random/asha,optuna/asha,hyperopt/asha,pbt --out runs/costs
+    python -m harness run --strategies random/asha,optuna/asha,hyperopt/asha,pbt \
+        --workers-per-trial 1 --out runs/costs
     python -m benchmarks.perf.virtual_costs runs/costs [--out harness/virtual/costs.json]
 """
 
@@ -13,12 +15,15 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import ray
 
+from benchmarks.recorded.benchmark import SHIPPED_TABLE
+from benchmarks.recorded.replay import Replay
+from benchmarks.recorded.table import read_table
 from harness.contract.files import write_atomically
 from harness.contract.records import Kind, Report
 from harness.virtual.costs import Costs
@@ -94,6 +99,26 @@ def suggestion_seconds(run: Run) -> float:
     return sum(cell.record.searcher_seconds for cell in cells) / max(trials, 1)
 
 
+def stretch_and_pack(run: Run, table: Path) -> tuple[float, float]:
+    """Seconds of training and evaluating over those that the table has for the same epochs; and
+    what an epoch's checkpoint takes beyond the table's."""
+    replay = Replay(read_table(table))
+    took = recorded = checkpoint = recorded_checkpoint = 0.0
+    reports = [(c.record.seed, report) for c in run.cells.values() for report in c.reports]
+    for seed, report in reports:
+        spans: defaultdict[str, float] = defaultdict(float)
+        for span in report.spans:
+            spans[span.kind] += span.seconds
+        track = replay.track(report.config, seed)
+        place = min(report.epoch, len(track["train_seconds"])) - 1
+        took += spans["train"] + spans["evaluate"]
+        recorded += track["train_seconds"][place] + track["evaluate_seconds"][place]
+        checkpoint += spans["checkpoint"]
+        recorded_checkpoint += track["checkpoint_seconds"][place]
+    stretch = max(took / recorded, 1.0)
+    return stretch, max(checkpoint - stretch * recorded_checkpoint, 0.0) / len(reports)
+
+
 class Probe:
     """An actor that loads what a trial's actor loads."""
 
@@ -120,11 +145,12 @@ def actor_seconds() -> tuple[float, float]:
     return statistics.median(starts), statistics.median(stops)
 
 
-def measure(run: Run) -> Costs:
+def measure(run: Run, table: Path) -> Costs:
     between_epochs, between_trials = epoch_gaps(run), trial_gaps(run)
     cells = list(run.cells.values())
     epoch_gap = statistics.median(between_epochs)
     start, stop = actor_seconds()
+    stretch, pack = stretch_and_pack(run, table)
     machine = run.study.machine
     values = {
         "setup_seconds": statistics.median(cell.record.setup_seconds for cell in cells),
@@ -135,6 +161,8 @@ def measure(run: Run) -> Costs:
         "save_seconds": overhead_seconds(run, "checkpoint", [pauses(cell) for cell in cells]),
         "restore_seconds": overhead_seconds(run, "restore", [resumptions(cell) for cell in cells]),
         "suggestion_seconds": suggestion_seconds(run),
+        "pack_seconds": pack,
+        "epoch_stretch": stretch,
     }
     source = (
         f"a run of {run.study.benchmark.name} on a cluster, {run.study.created_at[:10]}, "
@@ -148,8 +176,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--table", type=Path, default=SHIPPED_TABLE)
     arguments = parser.parse_args()
-    text = measure(read_run(arguments.run)).model_dump_json(indent=2) + "\n"
+    text = measure(read_run(arguments.run), arguments.table).model_dump_json(indent=2) + "\n"
     if arguments.out is None:
         print(text, end="")
     else:

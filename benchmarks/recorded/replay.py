@@ -32,6 +32,7 @@ class Replay:
 
     def __init__(self, table: RecordedTable) -> None:
         self.table = table
+        self.is_processor_time = all(part.seconds == "cpu" for part in table.record.recordings)
         self._recorded: dict[str, dict[int, Track]] = {}
         for curve in table.curves:
             self._recorded.setdefault(_key(curve.config), {})[curve.seed] = track_of(curve)

@@ -49,6 +49,7 @@ class TableSession(Session):
             evaluate=track["evaluate_seconds"][place],
             checkpoint=track["checkpoint_seconds"][place],
             start=track["start_seconds"][0] if self._epoch <= 1 else 0.0,
+            is_processor_time=self._replay.is_processor_time,
         )
 
     def _at(self, column: str) -> float | None:

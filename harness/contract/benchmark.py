@@ -46,12 +46,15 @@ class EpochCost:
     """Device-seconds (all of a trial's workers together) of one epoch, by kind of work.
 
     ``start``: beginning the trial, in its first epoch. For an executor whose clock is virtual.
+    ``is_processor_time``: measured as the processor time of a worker with nothing around it; the
+    executor adds what a cluster does to that.
     """
 
     train: float
     evaluate: float = 0.0
     checkpoint: float = 0.0
     start: float = 0.0
+    is_processor_time: bool = False
 
 
 class Session(ABC):

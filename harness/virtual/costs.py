@@ -23,6 +23,10 @@ class Costs(Record):
     ``reset``: a reused actor's turn to its next trial. ``epoch_gap``: from a report, or the turn to
     a trial, to its next epoch. ``save``, ``restore``: writing and reading a checkpoint.
     ``suggestion``: a model-based searcher's proposal.
+
+    To epochs whose cost is known as processor time only: ``epoch_stretch``, wall-clock seconds of
+    a cluster's worker per processor second of a lone one (Ray's own processes want the cores too);
+    ``pack``, packing an epoch's state.
     """
 
     format_version: Literal[1] = 1
@@ -35,6 +39,8 @@ class Costs(Record):
     save_seconds: Seconds
     restore_seconds: Seconds
     suggestion_seconds: Seconds
+    pack_seconds: Seconds
+    epoch_stretch: Annotated[float, Field(ge=1, allow_inf_nan=False)]
 
 
 def read_costs(path: Path | None) -> Costs:

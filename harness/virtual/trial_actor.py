@@ -241,13 +241,16 @@ class VirtualTrialActor:
                 f"epoch_cost() gives {cost}, less than {LEAST_SHARE_OF_DECLARED:g} of the "
                 f"{declared:g} device-seconds that epoch_device_seconds() declares"
             )
-        per_slot = self._room.devices_per_slot
-        spans: Spans = [("restore", start / per_slot)] if start else []
-        spans.append(("train", train / per_slot))
+        costs, per_slot = self._room.costs, self._room.devices_per_slot
+        stretch, pack = 1.0, 0.0
+        if cost.is_processor_time:
+            stretch, pack = costs.epoch_stretch, costs.pack_seconds
+        spans: Spans = [("restore", stretch * start / per_slot)] if start else []
+        spans.append(("train", stretch * train / per_slot))
         if evaluate:
-            spans.append(("evaluate", evaluate / per_slot))
-        if checkpoint:
-            spans.append(("checkpoint", checkpoint / per_slot))
+            spans.append(("evaluate", stretch * evaluate / per_slot))
+        if checkpoint or pack:
+            spans.append(("checkpoint", stretch * checkpoint / per_slot + pack))
         return spans
 
     def _result(self, metrics: dict[str, float]) -> dict[str, Any]:

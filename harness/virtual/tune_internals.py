@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import copy
 import itertools
 import math
 import os
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from unittest import mock
 
+import numpy as np
 from pyarrow.fs import FileInfo, FileType
 from ray import tune
 from ray.train._internal import storage
@@ -35,6 +37,7 @@ from ray.tune.search import SearchAlgorithm, Searcher, SearchGenerator
 from ray.tune.search.basic_variant import BasicVariantGenerator
 from ray.tune.search.sample import Domain
 from ray.tune.search.util import _set_search_properties_backwards_compatible
+from ray.tune.utils.util import flatten_dict
 
 from harness.contract import Config
 from harness.tuning.names import trial_namer, trial_number
@@ -273,10 +276,12 @@ class FastController(VirtualController):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._wrapper = super()._wrapped()
-        inner = getattr(self._scheduler_alg, "wrapped", self._scheduler_alg)
+        inner: Any = getattr(self._scheduler_alg, "wrapped", self._scheduler_alg)
         self._forgets = type(inner) in LIVE_TRIALS_SUFFICE
         for bracket in getattr(inner, "_brackets", ()):
             make_bracket_fast(bracket)
+        if type(inner) is AsyncHyperBandScheduler and len(inner._brackets) == 1:
+            inner.__class__ = _OneBracketASHA
 
     def _wrapped(self) -> Any:
         return self._wrapper
@@ -417,6 +422,15 @@ class _FastBracket(_Bracket):
         return percentile(recorded.in_order, (1 - 1 / self.rf) * 100)
 
 
+class _OneBracketASHA(AsyncHyperBandScheduler):
+    """Ray's ASHA that need not weigh its only bracket against others."""
+
+    def on_trial_add(self, tune_controller: TuneController, trial: Trial) -> None:
+        # What Ray's `numpy.random.choice` takes from the global random state.
+        np.random.random_sample()
+        self._trial_info[trial.trial_id] = self._brackets[0]
+
+
 def make_bracket_fast(bracket: Any) -> None:
     """Turn a bracket into one with the same decisions (a subclass of Ray's own is left alone)."""
     if type(bracket) is _Bracket:
@@ -436,6 +450,24 @@ def percentile(in_order: list[float], percent: float) -> float:
     if share >= 0.5:
         return high - (high - low) * (1 - share)
     return low + (high - low) * share
+
+
+class _FastSearchGenerator(SearchGenerator):
+    """Makes a :class:`FastTrial` of a suggestion without a parser and copies of the experiment."""
+
+    def create_trial_if_possible(self, experiment_spec: dict[str, Any]) -> Trial | None:
+        trial_id = Trial.generate_id()
+        suggested = self.searcher.suggest(trial_id)
+        if suggested == Searcher.FINISHED:
+            self._finished = True
+            return None
+        if suggested is None:
+            return None
+        self._counter += 1
+        config = {**experiment_spec["config"], **copy.deepcopy(suggested)}
+        return _fast_trial(
+            experiment_spec, config, flatten_dict(suggested), self._counter, trial_id
+        )
 
 
 class _FastVariants:
@@ -458,16 +490,22 @@ class _FastVariants:
             else domain
             for name, domain in spec["config"].items()
         }
-        return FastTrial(
-            spec["run"],
-            config=config,
-            trial_id=f"{self._prefix}{number:05d}",
-            evaluated_params=config,
-            experiment_tag=str(number),
-            placement_group_factory=spec["resources_per_trial"],
-            checkpoint_config=spec["checkpoint_config"],
-            trial_name_creator=spec["trial_name_creator"],
-        )
+        return _fast_trial(spec, config, config, number, f"{self._prefix}{number:05d}")
+
+
+def _fast_trial(
+    spec: dict[str, Any], config: Config, evaluated: Config, number: int, trial_id: str
+) -> FastTrial:
+    return FastTrial(
+        spec["run"],
+        config=config,
+        trial_id=trial_id,
+        evaluated_params=evaluated,
+        experiment_tag=str(number),
+        placement_group_factory=spec["resources_per_trial"],
+        checkpoint_config=spec["checkpoint_config"],
+        trial_name_creator=spec["trial_name_creator"],
+    )
 
 
 @contextlib.contextmanager
@@ -511,7 +549,8 @@ def make_search_algorithm(
     searcher: Searcher | SearchAlgorithm, experiment: Experiment, is_fast: bool
 ) -> SearchAlgorithm:
     """A searcher made ready for an experiment, as ``tune.run`` does it."""
-    algorithm = SearchGenerator(searcher) if isinstance(searcher, Searcher) else searcher
+    generator = _FastSearchGenerator if is_fast else SearchGenerator
+    algorithm = generator(searcher) if isinstance(searcher, Searcher) else searcher
     _set_search_properties_backwards_compatible(
         algorithm.set_search_properties, None, None, {}, **experiment.public_spec
     )

@@ -267,7 +267,8 @@ def test_an_epoch_that_costs_next_to_nothing_fails_its_trial() -> None:
     reasons = {end.reason for end in cell.ends("failed")}
     assert reasons == {
         "ValueError: epoch_cost() gives EpochCost(train=1e-09, evaluate=0.0, checkpoint=0.0, "
-        "start=0.0), less than 1e-06 of the 10 device-seconds that epoch_device_seconds() declares"
+        "start=0.0, is_processor_time=False), less than 1e-06 of the 10 device-seconds that "
+        "epoch_device_seconds() declares"
     }
 
 
@@ -277,6 +278,18 @@ def test_without_an_epoch_cost_what_is_declared_is_charged() -> None:
     )
     assert_accounted(cell)
     assert cell.reports[1].spans == [Span(kind="train", seconds=10.0)]
+
+
+def test_processor_time_is_stretched_to_what_a_cluster_takes() -> None:
+    """Only where the cost says that it is processor time: here, in every second epoch."""
+    stretched = NO_COSTS.model_copy(update={"epoch_stretch": 1.25, "pack_seconds": 0.25})
+    cell = run_virtual(
+        "random/fifo", Clockwork(faults="processor_time"), slots=1, seconds=40, costs=stretched
+    )
+    assert_accounted(cell)
+    spans = [[(span.kind, span.seconds) for span in report.spans] for report in cell.reports[:2]]
+    assert spans[0][-3:] == [("train", 8.0), ("evaluate", 1.5), ("checkpoint", 0.5)]
+    assert spans[1] == [("train", 10.0), ("evaluate", 1.875), ("checkpoint", 0.875)]
 
 
 # Checkpoints ------------------------------------------------------------------------------------

@@ -115,10 +115,12 @@ SIGNATURES: dict[tuple[Any, str], str] = {
     (_ObjectCache, "num_cached_objects"): PROPERTY,
     (_Bracket, "cutoff"): "self recorded",
     (_Bracket, "on_result"): "self trial cur_iter cur_rew",
+    (AsyncHyperBandScheduler, "on_trial_add"): "self tune_controller trial",
     (BasicVariantGenerator, "add_configurations"): "self experiments",
     (BasicVariantGenerator, "next_trial"): "self",
     (SearchGenerator, "__init__"): "self searcher",
     (SearchGenerator, "add_configurations"): "self experiments",
+    (SearchGenerator, "create_trial_if_possible"): "self experiment_spec",
     (config_parser, "_create_trial_from_spec"): "spec parser trial_kwargs",
     (storage, "_get_ray_train_session_dir"): "",
     (storage, "_delete_fs_path"): "fs fs_path",
@@ -166,6 +168,8 @@ BODIES: dict[tuple[Any, str], str] = {
     (Trial, "set_ray_actor"): "71b12e74a98f",
     (_Bracket, "cutoff"): "ac3b73cfd5c6",
     (_Bracket, "on_result"): "2549af215d7c",
+    (AsyncHyperBandScheduler, "on_trial_add"): "9bee066f79fc",
+    (SearchGenerator, "create_trial_if_possible"): "0c2deb9e42b7",
     (BasicVariantGenerator, "add_configurations"): "d4e30416c55b",
     (BasicVariantGenerator, "next_trial"): "9c2e20638a51",
     (_TrialIterator, "__next__"): "00a80bc23671",
@@ -397,3 +401,12 @@ def test_an_ordered_set_is_a_set_that_pops_the_oldest(steps: list[tuple[str, int
         assert list(ours) == order and len(ours) == len(order) and bool(ours) == bool(order)
         assert ours == set(order) and ours | {11} == {*order, 11}
         assert all((item in ours) == (item in order) for item in range(10))
+
+
+def test_choosing_the_only_bracket_takes_as_much_from_the_random_state() -> None:
+    states = []
+    for draw in (lambda: np.random.choice(1, p=[1.0]), np.random.random_sample):
+        np.random.seed(5)
+        draw()
+        states.append(np.random.random_sample(3).tolist())
+    assert states[0] == states[1]

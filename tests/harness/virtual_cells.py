@@ -33,6 +33,8 @@ NO_COSTS = Costs(
     save_seconds=0.0,
     restore_seconds=0.0,
     suggestion_seconds=0.0,
+    pack_seconds=0.0,
+    epoch_stretch=1.0,
 )
 
 
@@ -50,6 +52,7 @@ SOME_COSTS = costs(
     save=0.02,
     restore=0.01,
     suggestion=0.005,
+    pack=0.008,
 )
 
 

@@ -41,6 +41,7 @@ ODD_COSTS = {
     "negative_cost": EpochCost(8.0, checkpoint=-1.0),
     "no_cost": EpochCost(0.0),
     "tiny_cost": EpochCost(1e-9),
+    "processor_time": EpochCost(8.0, 1.5, 0.5, is_processor_time=True),
     "default_cost": None,
 }
 FAULTS = ("none", "raise", "raise_once", "raise_twice", "no_metric", *ODD_SCORES, *ODD_COSTS)
