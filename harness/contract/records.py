@@ -5,7 +5,8 @@ Nothing here is a pickle; NaN and ±inf are written as the strings "NaN", "Infin
 
 ``runs/NAME/study.json`` (:class:`StudyRecord`), ``cells/STRATEGY--seed-N/events.jsonl``
 (:class:`Report` and :class:`TrialEnd` lines), ``cells/…/cell.json`` (:class:`CellRecord`, written
-last: a cell without a valid one is not finished), ``summary.json`` (:class:`Summary`),
+last: a cell without a valid one is not finished), ``cells/…/retrained.json``
+(:class:`RetrainRecord`), ``summary.json`` (:class:`Summary`),
 ``results.parquet`` (every report of every cell, flattened).
 """
 
@@ -84,6 +85,14 @@ class Report(Record):
     is_incumbent: bool = False
 
 
+class Unstopped(Record):
+    """What a stopped trial would have reported on its way to the epochs cap: validation scores (NaN
+    where it would have diverged at once, or at the cap)."""
+
+    best: float
+    last: float
+
+
 class TrialEnd(Record):
     """How a trial ended: one line per trial, and one per failed attempt (``retried``)."""
 
@@ -98,6 +107,8 @@ class TrialEnd(Record):
     at_s: float
     told_score: float | None = None
     """The score the searcher was told for this trial (a failure's is the worst finite one)."""
+    unstopped: Unstopped | None = None
+    """Of a stopped trial, where what it would have come to can be known."""
 
 
 EventLine = TypeAdapter[Report | TrialEnd](
@@ -183,6 +194,8 @@ class BenchmarkRecord(Record):
     dataset_sha256: str
     data_seed: int
     caveats: list[str] = []
+    targets: list[float] = []
+    """Validation scores that are worth reaching, fixed before anything ran."""
 
 
 class StrategyRecord(Record):
@@ -230,6 +243,30 @@ class StudyRecord(Record):
     machine: dict[str, ConfigValue]
     created_at: str
     command: str
+    goal: str | None = None
+    decisions: list[str] = []
+    """Lines of the journal: why the study was made, and what followed from it."""
+
+
+class Retraining(Record):
+    """An incumbent's configurations trained again from the start, with a seed that no cell had.
+
+    ``reason``: why there are no scores.
+    """
+
+    seed: int
+    validation_score: float | None
+    test_score: float | None
+    reason: str | None = None
+
+
+class RetrainRecord(Record):
+    """``cells/…/retrained.json``: outside the budget. ``trial``, ``epoch``: the incumbent's."""
+
+    format_version: Literal[1] = FORMAT_VERSION
+    trial: int
+    epoch: int
+    retrainings: list[Retraining]
 
 
 class CellSummary(Record):
