@@ -10,6 +10,7 @@ from harness.commands.list_ import list_
 from harness.commands.record import record
 from harness.commands.report import report
 from harness.commands.run import run
+from harness.commands.show import show
 from harness.commands.surrogate import surrogate
 from harness.contract import HarnessError
 
@@ -26,6 +27,7 @@ app.command("run")(run)
 app.command("list")(list_)
 app.command("record")(record)
 app.command("report")(report)
+app.command("show")(show)
 app.command("surrogate")(surrogate)
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.contract.records import CellRecord, Report, StudyRecord, TrialEnd
+from harness.contract.records import (
+    CellRecord,
+    Report,
+    RetrainRecord,
+    StudyRecord,
+    TrialEnd,
+)
 
 CellKey = tuple[str, int]
 """(strategy, seed)"""
@@ -18,6 +24,7 @@ class Cell:
     record: CellRecord
     reports: tuple[Report, ...]
     ends: tuple[TrialEnd, ...]
+    retrained: RetrainRecord | None = None
 
 
 @dataclass(frozen=True)

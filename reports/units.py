@@ -56,13 +56,33 @@ def score(value: float | None) -> str:
 
 
 def difference(value: float) -> str:
-    """A difference of two scores: four decimals, or two significant digits where it is tiny."""
-    return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2g}"
+    """A difference of two scores: four decimals, or two significant digits where it is tiny, five
+    where it is large."""
+    if math.isnan(value):
+        return NOTHING
+    if value < 0:
+        return "−" + difference(-value)
+    if value >= 1000:
+        return score(value)
+    return f"{value:.4f}" if value == 0 or value >= 1e-3 else f"{value:.2g}"
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 trial``, ``1,200 trials``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def signed(value: float) -> str:
+    """A difference with its sign: +0.0021, −0.0004."""
+    if math.isnan(value):
+        return NOTHING
+    return ("+" if value > 0 else "") + difference(value)
+
+
+def p_value(value: float) -> str:
+    if math.isnan(value):
+        return NOTHING
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """``1 trial``, ``1,200 trials``; ``nouns`` where the plural is not an added s."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def percent(share: float | None) -> str:

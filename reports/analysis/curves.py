@@ -49,42 +49,48 @@ def mean_and_spread(
     return mean, mean - half, mean + half
 
 
-def score_curves(steps: pd.DataFrame, budget_device_seconds: float) -> pd.DataFrame:
+HELD, WALL = "held_device_seconds", "wall_s"
+"""What a curve may be drawn over: the compute held so far, or the time since the cell's start with
+its set-up."""
+
+
+def score_curves(steps: pd.DataFrame, end: float, over: str = HELD) -> pd.DataFrame:
     """Best-so-far curves of each strategy, over seeds, at every place where one of them changes.
 
-    Seeds are carried forward to the budget. A strategy's curve begins where each of its seeds
+    Seeds are carried forward to ``end``. A strategy's curve begins where each of its seeds
     that ever had an incumbent has one: a mean over the early seeds alone would be of others.
 
     Args:
         steps: as from :func:`reports.analysis.incumbents.incumbent_steps`.
+        end: the last place, in the unit of the column ``over`` (the budget, in device-seconds).
 
     Returns:
-        ``strategy``, ``held_device_seconds``, ``validation``, ``low``, ``high`` (a t-interval
+        ``strategy``, the column ``over``, ``validation``, ``low``, ``high`` (a t-interval
         from six seeds on, else the range), ``test`` (the mean test score of the same
         incumbents), ``seeds`` (how many the mean is over).
     """
     curves = [
-        _strategy_curve(name, own, budget_device_seconds)
-        for name, own in steps.groupby("strategy", sort=False)
+        _strategy_curve(name, own, end, over) for name, own in steps.groupby("strategy", sort=False)
     ]
     if not curves:
-        columns = ["strategy", "held_device_seconds", "validation", "low", "high", "test", "seeds"]
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(
+            columns=["strategy", over, "validation", "low", "high", "test", "seeds"]
+        )
     return pd.concat(curves, ignore_index=True)
 
 
-def _strategy_curve(strategy: object, steps: pd.DataFrame, budget: float) -> pd.DataFrame:
-    places = steps["held_device_seconds"].to_numpy(dtype=float)
-    at = np.unique(np.append(places, budget))
+def _strategy_curve(strategy: object, steps: pd.DataFrame, end: float, over: str) -> pd.DataFrame:
+    places = steps[over].to_numpy(dtype=float)
+    at = np.unique(np.append(places, end))
     # A budget cut by rounding must not cut the last report off.
-    at = at[at <= max(budget, places.max())]
+    at = at[at <= max(end, places.max())]
     seeds = [own for _, own in steps.groupby("seed", sort=False)]
 
     def over_seeds(column: str) -> Values:
         return np.stack(
             [
                 step_values(
-                    own["held_device_seconds"].to_numpy(dtype=float),
+                    own[over].to_numpy(dtype=float),
                     own[column].to_numpy(dtype=float),
                     at,
                 )
@@ -98,7 +104,7 @@ def _strategy_curve(strategy: object, steps: pd.DataFrame, budget: float) -> pd.
     return pd.DataFrame(
         {
             "strategy": strategy,
-            "held_device_seconds": at[begun],
+            over: at[begun],
             "validation": mean,
             "low": low,
             "high": high,
@@ -106,6 +112,33 @@ def _strategy_curve(strategy: object, steps: pd.DataFrame, budget: float) -> pd.
             "seeds": len(seeds),
         }
     )
+
+
+def regret_curves(curves: pd.DataFrame, best: float, mode: Mode) -> pd.DataFrame:
+    """:func:`score_curves` as their distance (≥ 0) from ``best``, the best score that any cell of
+    the study found; ``low`` and ``high`` are the band's nearer and farther edge."""
+    if mode == "max":
+        regret, low, high = (best - curves[c] for c in ("validation", "high", "low"))
+    else:
+        regret, low, high = (curves[c] - best for c in ("validation", "low", "high"))
+    return curves.assign(
+        regret=regret.clip(lower=0.0), low=low.clip(lower=0.0), high=high.clip(lower=0.0)
+    ).drop(columns=["validation", "test"])
+
+
+def values_at(curves: pd.DataFrame, places: Values, value: str) -> pd.DataFrame:
+    """What each strategy's curve is at these places: a row per strategy, a column per place, NaN
+    before the curve begins."""
+    x = next(column for column in (HELD, WALL) if column in curves)
+    return pd.DataFrame(
+        {
+            str(name): step_values(
+                own[x].to_numpy(dtype=float), own[value].to_numpy(dtype=float), places
+            )
+            for name, own in curves.groupby("strategy", sort=False)
+        },
+        index=places,
+    ).T
 
 
 @dataclass(frozen=True)

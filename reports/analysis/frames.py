@@ -67,6 +67,11 @@ def _report_row(strategy: str, seed: int, report: Report) -> dict[str, Any]:
     }
 
 
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A frame's rows as dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
 def reports_frame(run: Run) -> pd.DataFrame:
     """One row per report; configuration columns are named ``config/…``."""
     rows = report_rows(run)
@@ -141,6 +146,7 @@ def failures_frame(run: Run) -> pd.DataFrame:
             "status": end.status,
             "retried": end.retried,
             "reason": end.reason or "no reason recorded",
+            "config": end.config,
             "trial_device_seconds": charged[strategy, seed, end.trial],
         }
         for (strategy, seed), cell in run.cells.items()
@@ -148,7 +154,7 @@ def failures_frame(run: Run) -> pd.DataFrame:
         if end.retried or end.status in ("failed", "diverged")
     ]
     columns = [
-        "strategy", "seed", "trial", "attempt", "epoch", "status", "retried", "reason",
+        "strategy", "seed", "trial", "attempt", "epoch", "status", "retried", "reason", "config",
         "trial_device_seconds",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)

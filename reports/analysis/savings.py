@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from reports.analysis.frames import records
 from reports.run import Run
 
 STATUSES = ("stopped", "finished", "failed", "diverged", "cut")
@@ -23,20 +24,26 @@ def epochs_by_cell(trials: pd.DataFrame) -> pd.DataFrame:
     ``epochs_run`` counts every report (a failed trial's repeated epochs too); ``epochs_full`` adds
     what each stopped trial still had to go; ``epoch_savings`` = 1 − run ÷ full, in [0, 1), 0
     where nothing ran; ``epochs_cap`` = trials × cap and ``epochs_of_cap`` = run ÷ that.
+    ``device_seconds_run`` were charged to trials; ``device_seconds_saved`` is what the stopped
+    trials' remaining epochs would have cost, each at its own trial's mean so far (its start, which
+    is paid in any case, included: a little too much); ``device_savings`` their share, likewise.
 
     Args:
         trials: as from :func:`reports.analysis.frames.trials_frame`.
     """
     left = (trials["max_epochs"] - trials["last_epoch"]).clip(lower=0)
     saved = left.where(trials["status"] == "stopped", 0)
+    per_epoch = trials["device_seconds"] / trials["epochs_run"].where(trials["epochs_run"] > 0)
     cells = (
-        trials.assign(saved=saved)
+        trials.assign(saved=saved, saved_seconds=(saved * per_epoch).fillna(0.0))
         .groupby(["strategy", "seed"], sort=False)
         .agg(
             trials=("trial", "size"),
             epochs_run=("epochs_run", "sum"),
             epochs_saved=("saved", "sum"),
             epochs_cap=("max_epochs", "sum"),
+            device_seconds_run=("device_seconds", "sum"),
+            device_seconds_saved=("saved_seconds", "sum"),
             **{status: ("status", lambda s, want=status: (s == want).sum()) for status in STATUSES},
         )
         .reset_index()
@@ -46,10 +53,13 @@ def epochs_by_cell(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_ratios(counts: pd.DataFrame) -> pd.DataFrame:
-    """Add ``epoch_savings`` and ``epochs_of_cap``; see :func:`epochs_by_cell`."""
+    """Add the ratios; see :func:`epochs_by_cell`."""
     run, full, cap = counts["epochs_run"], counts["epochs_full"], counts["epochs_cap"]
+    saved = counts["device_seconds_saved"]
+    all_seconds = counts["device_seconds_run"] + saved
     return counts.assign(
         epoch_savings=(1 - run / full.where(full > 0)).where(run > 0, 0.0),
+        device_savings=(saved / all_seconds.where(all_seconds > 0)).fillna(0.0),
         epochs_of_cap=run / cap.where(cap > 0),
     )
 
@@ -167,7 +177,10 @@ def synchronous_ideal(trials: int, grace: int, factor: float, max_epochs: int) -
 
 def savings_by_strategy(epochs: pd.DataFrame) -> pd.DataFrame:
     """:func:`epochs_by_cell` summed over seeds, with its ratios made from the sums."""
-    counts = ["trials", "epochs_run", "epochs_full", "epochs_cap", *STATUSES]
+    counts = [
+        "trials", "epochs_run", "epochs_full", "epochs_cap", "device_seconds_run",
+        "device_seconds_saved", *STATUSES,
+    ]  # fmt: skip
     sums = epochs.groupby("strategy", sort=False)[counts].sum().reset_index()
     return with_ratios(sums)
 
@@ -180,7 +193,7 @@ def ideal_by_strategy(run: Run, epochs: pd.DataFrame) -> pd.DataFrame:
         with rungs and at least one trial.
     """
     rows = []
-    for row in epochs.to_dict("records"):
+    for row in records(epochs):
         record = run.cells[row["strategy"], row["seed"]].record
         levels = rung_levels(record.rungs, record.max_epochs)
         if len(levels) > 1:

@@ -2,7 +2,21 @@
 
 from reports.figures.device_time import draw_device_time
 from reports.figures.epoch_savings import draw_epoch_savings
-from reports.figures.score_vs_compute import draw_score_vs_compute
+from reports.figures.forest import ForestRow, draw_forest
+from reports.figures.optimism import draw_optimism, near_cells
+from reports.figures.step_curves import CurveAxes, draw_step_curves
 from reports.figures.svg import inline_svg
+from reports.figures.time_to_target import draw_time_to_target
 
-__all__ = ["draw_device_time", "draw_epoch_savings", "draw_score_vs_compute", "inline_svg"]
+__all__ = [
+    "CurveAxes",
+    "ForestRow",
+    "draw_device_time",
+    "draw_epoch_savings",
+    "draw_forest",
+    "draw_optimism",
+    "draw_step_curves",
+    "draw_time_to_target",
+    "inline_svg",
+    "near_cells",
+]

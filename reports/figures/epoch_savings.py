@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from reports import units
+from reports.analysis.frames import records
 from reports.figures.bars import Bar, Piece, draw_bars
 from reports.figures.style import GREY, INK, RUNG_COLOURS, Layout, short
 
@@ -40,7 +41,7 @@ def draw_epoch_savings(
                 row["epochs_run"] / full,
                 colours[row["after"], row["rung"]] if has_rungs else GREY,
             )
-            for row in own.to_dict("records")
+            for row in records(own)
         ]
         if saved:
             pieces.append(Piece("saved", saved / full, INK, alpha=0.12))

@@ -9,7 +9,7 @@ import hashlib
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from harness.contract.records import (
     StudyRecord,
     TrialEnd,
 )
+from reports.run import Cell, Run
 from reports.store import cell_folder
 
 Event = Report | TrialEnd
@@ -155,6 +156,45 @@ def write_study(run: Path, record: StudyRecord) -> Path:
     run.mkdir(parents=True, exist_ok=True)
     (run / "study.json").write_text(record.model_dump_json(indent=2))
     return run
+
+
+def run_of(
+    cells: Mapping[tuple[str, int], Sequence[Event]],
+    strategies: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+    mode: Mode = "max",
+    records: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Run:
+    """A run in memory, from the events of its cells; a cell of the study that is not among them is
+    missing. ``records`` are fields of every cell's record, ``fields`` of the study's."""
+    names = strategies or list(dict.fromkeys(name for name, _ in cells))
+    numbers = seeds or sorted({seed for _, seed in cells})
+    found = {}
+    for (name, seed), events in cells.items():
+        record = CellRecord(
+            events=len(events), events_sha256="", **cell(name, seed, **dict(records or {}))
+        )
+        reports = tuple(e for e in events if isinstance(e, Report))
+        found[name, seed] = Cell(
+            record, reports, tuple(e for e in events if isinstance(e, TrialEnd))
+        )
+    every = [(name, seed) for name in names for seed in numbers]
+    problems = dict.fromkeys((key for key in every if key not in found), "not run")
+    return Run(Path("runs/test"), study(names, numbers, mode, **fields), found, problems)
+
+
+def scored_run(mode: Mode = "max", **scores: Sequence[float | None]) -> Run:
+    """A run whose cells have one report each, of these test scores by strategy and seed (``None``:
+    the cell is missing); validation is 0.01 higher."""
+    cells = {
+        (name, seed): [report(0, 1, score + 0.01, 50.0, test_score=score, is_incumbent=True)]
+        for name, values in scores.items()
+        for seed, score in enumerate(values)
+        if score is not None
+    }
+    seeds = range(max(map(len, scores.values())))
+    return run_of(cells, list(scores), list(seeds), mode)
 
 
 # A realistic run ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The ledger's frames, the standings, failures, and every field of the summary."""
+"""The ledger's frames, failures, and every field of the summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 from typing import Any, get_args
 
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +21,6 @@ from harness.contract.records import (
 )
 from reports.analysis import Analysis, analyse
 from reports.analysis.compute import device_time, device_time_by_strategy, ledger_gaps
-from reports.analysis.standings import standings, verdict
 from reports.run import Cell, Run
 from reports.store import read_run
 from tests.reports.make_run import (
@@ -157,40 +155,3 @@ def test_the_kinds_sum_to_the_time_held(rows: list) -> None:
     wide = device_time_by_strategy(frame)
     assert list(wide.columns) == [*KINDS, "held"]
     assert wide[list(KINDS)].sum(axis=1).tolist() == pytest.approx(wide["held"].tolist())
-
-
-def finals(**scores: list[float]) -> pd.DataFrame:
-    """Test scores by strategy, one seed after the other; validation is 0.01 better."""
-    rows = [
-        {"strategy": name, "seed": seed, "test_score": score, "validation_score": score + 0.01}
-        for name, values in scores.items()
-        for seed, score in enumerate(values)
-    ]
-    return pd.DataFrame(rows, columns=["strategy", "seed", "test_score", "validation_score"])
-
-
-@pytest.mark.parametrize(
-    ("mode", "best", "second", "gap"), [("max", "b", "a", 0.2), ("min", "c", "a", 0.1)]
-)
-def test_the_verdict_follows_the_mode(mode: Mode, best: str, second: str, gap: float) -> None:
-    found = finals(a=[0.5, 0.7], b=[0.8, 0.8], c=[0.4, 0.6], d=[0.9])
-    standing = standings(found, ["a", "b", "c", "d", "e"], mode, by_test=True)
-    result = verdict(standing, by_test=True)
-    assert (result.best, result.runner_up, result.seeds) == ((best,), second, 2)
-    assert result.gap == pytest.approx(gap)
-    # The single seed of d and the failure of e do not compare, however good the seed.
-    assert result.left_out == ("d", "e")
-    assert standing["strategy"].tolist()[3:] == ["d", "e"]
-    assert standing.set_index("strategy").loc["a", ["test_low", "test_high"]].tolist() == [0.5, 0.7]
-
-
-def test_equal_scores_are_a_tie() -> None:
-    standing = standings(finals(a=[0.5], b=[0.5], c=[0.4]), ["a", "b", "c"], "max", by_test=True)
-    result = verdict(standing, by_test=True)
-    assert (result.best, result.runner_up) == (("a", "b"), "c")
-
-
-def test_nobody_wins_without_a_score() -> None:
-    result = verdict(standings(finals(), ["a", "b"], "max", by_test=False), by_test=False)
-    assert (result.best, result.left_out) == ((), ("a", "b"))
-    assert math.isnan(result.score)

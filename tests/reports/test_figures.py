@@ -25,7 +25,7 @@ from reports.figures.style import (
     strategy_styles,
 )
 
-PAGE_CSS = Path(__file__).parents[2] / "reports" / "page.css"
+PAGE_CSS = Path(__file__).parents[2] / "reports" / "page" / "page.css"
 
 
 def luminance(colour: str) -> float:

@@ -8,34 +8,52 @@ from collections.abc import Iterable, Mapping
 from reports import units
 from reports.analysis import Analysis
 from reports.analysis.curves import MIN_SEEDS_FOR_INTERVAL_BAND
-from reports.analysis.standings import MIN_SEEDS_TO_CLAIM, Verdict
+from reports.analysis.ranking import Verdict
+from reports.run import CellKey
+from reports.statistics import MIN_PAIRS_TO_CLAIM
 
 UNSPENT_SHARE = 0.02
 """A strategy that left more than this of its budget unspent is named."""
 
 
-def verdict_sentences(analysis: Analysis) -> list[str]:
+def verdict_sentences(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
     """Who is ahead, by how much, and whether that can be claimed; the first is the headline."""
     study, found = analysis.run.study, analysis.verdict
     metric = study.benchmark.test_metric if analysis.by_test else study.benchmark.metric
-    if not found.best:
+    if found.best is None:
         return [f"No strategy has a finite {study.benchmark.metric}: there is nothing to compare."]
-    if len(found.best) > 1:
-        headline = (
-            f"{_listed(found.best)} share the best {metric} of the incumbent: "
-            f"{units.score(found.score)}."
-        )
+    mean = "" if found.seeds == 1 else f", the mean of {found.seeds} seeds"
+    score = f"{units.score(found.score)}{mean}{_interval(found)}"
+    if found.runner_up is None:
+        return [f"{found.best} has the only {metric} of an incumbent: {score}."]
+    budget = unit.text(study.budget_device_seconds)
+    with_seeds = f"with {units.counted(found.seeds, 'seed')}"
+    next_one = _next_one(found)
+    if not found.ties:
+        ahead = f"by {_difference(found)}" if found.difference else "by nothing"
+        return [
+            f"{found.best} is the best strategy at {budget}: {ahead} ahead of {found.runner_up}, "
+            f"the next one, in {metric}.",
+            f"It reaches {score}.",
+        ]
+    if len(found.ties) == found.rivals:
+        headline = f"No strategy can be told from the others at {budget} {with_seeds}."
+        if found.rivals == 1:
+            headline = (
+                f"{found.best} and {found.runner_up} cannot be told apart at {budget} {with_seeds}."
+            )
+        leads = f"{found.best} has the best {metric}: {score}."
+        if found.difference == 0:
+            leads = f"{found.best} and {found.runner_up} share the best {metric}: {score}."
+            next_one = ""
     else:
-        mean = "" if found.seeds == 1 else f", the mean of {found.seeds} seeds"
-        standing = "the best" if found.runner_up else "the only"
         headline = (
-            f"{found.best[0]} has {standing} {metric} of an incumbent: "
-            f"{units.score(found.score)}{mean}{_interval(found)}."
+            f"{_listed([found.best, *found.ties])} lead at {budget} and cannot be told apart "
+            f"{with_seeds}."
         )
-    sentences = [headline]
-    if found.runner_up is not None and found.gap is not None:
-        sentences.append(f"{found.runner_up} comes next, {units.difference(found.gap)} behind.")
-    return [*sentences, *_what_can_be_claimed(found)]
+        beaten = units.counted(found.rivals - len(found.ties), "other strategy", "other strategies")
+        leads = f"{found.best} has the best {metric}: {score}; it is better than {beaten}."
+    return [sentence for sentence in (headline, leads, next_one, _claim(found)) if sentence]
 
 
 def _interval(found: Verdict) -> str:
@@ -45,21 +63,42 @@ def _interval(found: Verdict) -> str:
     return f" ({kind} {units.score(found.low)} to {units.score(found.high)})"
 
 
-def _what_can_be_claimed(found: Verdict) -> Iterable[str]:
-    if found.runner_up is None:
-        return
+def _next_one(found: Verdict) -> str:
+    return f"{found.runner_up} comes next, {_difference(found)} behind."
+
+
+def _difference(found: Verdict) -> str:
+    gap = units.difference(found.difference)
+    if math.isnan(found.difference_low):
+        return gap
+    low, high = units.difference(found.difference_low), units.difference(found.difference_high)
+    return f"{gap} (95 % interval {low} to {high}, paired over {found.pairs} seeds)"
+
+
+def _claim(found: Verdict) -> str:
+    """What more seeds would do."""
     if found.seeds == 1:
-        yield (
+        return (
             "One seed cannot separate strategies: another seed may well order them differently. "
-            f"Run at least {MIN_SEEDS_TO_CLAIM} seeds before choosing by this."
+            f"Run at least {MIN_PAIRS_TO_CLAIM} seeds before choosing by this."
         )
-    elif found.seeds < MIN_SEEDS_TO_CLAIM:
-        yield (
-            f"With fewer than {MIN_SEEDS_TO_CLAIM} seeds no significance can be claimed: "
-            "read the order as a hint."
+    needed = found.seeds_needed
+    if needed is None:
+        enough = (
+            "The two are so close that no number of seeds that one would run is likely to tell "
+            "them apart: choose by cost or taste."
         )
     else:
-        yield "The intervals are of each mean on its own; no test of the difference is made here."
+        enough = (
+            f"About {needed:,} seeds would tell {found.best} from {found.runner_up} in four of "
+            "five such studies, if their difference and its spread are as seen here."
+        )
+    if found.seeds < MIN_PAIRS_TO_CLAIM:
+        return (
+            f"With fewer than {MIN_PAIRS_TO_CLAIM} seeds no significance can be claimed: "
+            f"read the order as a hint. {enough}"
+        )
+    return enough
 
 
 def caveats(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
@@ -70,16 +109,18 @@ def caveats(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
         lines.append(
             f"Not compared, having a score for fewer seeds: {_listed(analysis.verdict.left_out)}."
         )
-    lines += [f"{name}, seed {seed}: {reason}." for (name, seed), reason in run.problems.items()]
-    for (name, seed), cell in run.cells.items():
+    lines += [f"{cells}: {reason}." for cells, reason in _by_reason(run.problems.items())]
+    failed, unspent = [], []
+    for key, cell in run.cells.items():
         record = cell.record
         if record.status == "failed":
-            lines.append(f"{name}, seed {seed} failed: {record.reason}.")
+            failed.append((key, record.reason))
         elif record.held_device_seconds < (1 - UNSPENT_SHARE) * record.budget_device_seconds:
-            lines.append(
-                f"{name}, seed {seed} held {unit.text(record.held_device_seconds)} of "
-                f"{unit.number(record.budget_device_seconds)}: {record.reason}."
-            )
+            held = unit.text(record.held_device_seconds)
+            budget = unit.number(record.budget_device_seconds)
+            unspent.append((key, f"{held} of {budget}: {record.reason}"))
+    lines += [f"{cells} failed: {reason}." for cells, reason in _by_reason(failed)]
+    lines += [f"{cells} held {reason}." for cells, reason in _by_reason(unspent)]
     counts = {status: int(analysis.savings[status].sum()) for status in ("failed", "diverged")}
     bad = [f"{units.counted(n, 'trial')} {status}" for status, n in counts.items() if n]
     if bad:
@@ -179,6 +220,17 @@ def band_note(seeds: int) -> str:
     if seeds < MIN_SEEDS_FOR_INTERVAL_BAND:
         return f"Band: the range over {seeds} seeds."
     return f"Band: the 95 % t-interval of the mean over {seeds} seeds."
+
+
+def _by_reason(cells: Iterable[tuple[CellKey, str]]) -> list[tuple[str, str]]:
+    """(``random/fifo, seeds 0 and 2``, reason): cells of a strategy with the same reason as one."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for (strategy, seed), reason in cells:
+        groups.setdefault((strategy, reason), []).append(seed)
+    return [
+        (f"{name}, seed{'' if len(seeds) == 1 else 's'} {_listed(map(str, seeds))}", reason)
+        for (name, reason), seeds in groups.items()
+    ]
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,0 +1,115 @@
+"""From several run folders to studies: runs that asked the same question are one study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness.contract.records import StrategyRecord, StudyRecord
+from reports.run import Cell, CellKey, Run
+
+
+@dataclass(frozen=True)
+class StudyGroup:
+    """One study of the report.
+
+    ``run`` is all its runs together; ``folders`` says where each cell is from; ``remarks`` are what
+    a reader must know about the putting together.
+    """
+
+    run: Run
+    sources: tuple[Run, ...]
+    folders: dict[CellKey, Path]
+    remarks: tuple[str, ...]
+
+
+def group_runs(runs: Sequence[Run]) -> list[StudyGroup]:
+    """Put runs together that have the same benchmark, budget, devices, executor and costs, in the
+    order given; the others stay studies of their own."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(_question(run.study), []).append(run)
+    return [_together(group) for group in groups.values()]
+
+
+def _question(study: StudyRecord) -> str:
+    """What must be the same for cells to be compared."""
+    benchmark = study.benchmark.model_dump(exclude={"dataset_source", "caveats", "targets"})
+    fields = study.model_dump(include={"devices", "executor", "costs", "budget_device_seconds"})
+    return repr((benchmark, fields, study.study.get("charge_searcher")))
+
+
+def _together(runs: Sequence[Run]) -> StudyGroup:
+    first = runs[0]
+    if len(runs) == 1:
+        folders = dict.fromkeys(first.keys, first.path)
+        return StudyGroup(first, (first,), folders, ())
+    strategies: dict[str, StrategyRecord] = {}
+    seeds: dict[int, None] = {}
+    cells: dict[CellKey, Cell] = {}
+    folders = {}
+    problems: dict[CellKey, str] = {}
+    remarks = []
+    for run in runs:
+        for strategy in run.study.strategies:
+            known = strategies.setdefault(strategy.name, strategy)
+            if known != strategy:
+                remarks.append(
+                    f"{strategy.name} is not described alike in all runs: {run.path} has "
+                    f"{strategy.summary!r}, another {known.summary!r}."
+                )
+        seeds |= dict.fromkeys(run.study.seeds)
+        for key, cell in run.cells.items():
+            if key not in cells:
+                cells[key], folders[key] = cell, run.path
+            elif cells[key].record.events_sha256 != cell.record.events_sha256:
+                remarks.append(
+                    f"{key[0]}, seed {key[1]} is in {folders[key]} and, with other results, in "
+                    f"{run.path}: the first counts."
+                )
+        problems = run.problems | problems
+    study = first.study.model_copy(
+        update={
+            "strategies": list(strategies.values()),
+            "seeds": sorted(seeds),
+            "decisions": [line for run in runs for line in run.study.decisions],
+        }
+    )
+    every = [(name, seed) for name in strategies for seed in study.seeds]
+    problems = {key: problems.get(key, "no run has this cell") for key in every if key not in cells}
+    folders |= dict.fromkeys(problems, first.path)
+    merged = Run(first.path, study, {key: cells[key] for key in every if key in cells}, problems)
+    return StudyGroup(merged, tuple(runs), folders, tuple(remarks))
+
+
+def environment_differences(runs: Sequence[Run]) -> pd.DataFrame:
+    """What differs between runs in versions, machine, code and data: a row per field, a column per
+    run (by its folder), as text; no row where all is the same."""
+    described = [_environment(run.study) for run in runs]
+    names = list(dict.fromkeys(name for fields in described for name in fields))
+    rows = {
+        name: [fields.get(name, "–") for fields in described]
+        for name in names
+        if len({fields.get(name) for fields in described}) > 1
+    }
+    return pd.DataFrame.from_dict(
+        rows, orient="index", columns=pd.Index([str(run.path) for run in runs])
+    )
+
+
+def _environment(study: StudyRecord) -> dict[str, str]:
+    fields: dict[str, Any] = {
+        **study.versions,
+        **{f"machine: {name}": value for name, value in study.machine.items()},
+        "devices": f"{study.devices.model} × {study.devices.held:g}",
+        "commit": study.git_commit,
+        "uncommitted changes": study.git_dirty,
+        "data": study.benchmark.dataset_source,
+        "data SHA-256": study.benchmark.dataset_sha256,
+        "executor": study.executor,
+    }
+    return {name: str(value) for name, value in fields.items()}
