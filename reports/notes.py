@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from reports import units
 from reports.analysis import Analysis
 from reports.analysis.curves import MIN_SEEDS_FOR_INTERVAL_BAND
-from reports.analysis.standings import MIN_SEEDS_TO_CLAIM, Verdict
+from reports.analysis.standings import Verdict
+from reports.statistics import MIN_PAIRS_TO_CLAIM
 
 UNSPENT_SHARE = 0.02
 """A strategy that left more than this of its budget unspent is named."""
@@ -51,11 +52,11 @@ def _what_can_be_claimed(found: Verdict) -> Iterable[str]:
     if found.seeds == 1:
         yield (
             "One seed cannot separate strategies: another seed may well order them differently. "
-            f"Run at least {MIN_SEEDS_TO_CLAIM} seeds before choosing by this."
+            f"Run at least {MIN_PAIRS_TO_CLAIM} seeds before choosing by this."
         )
-    elif found.seeds < MIN_SEEDS_TO_CLAIM:
+    elif found.seeds < MIN_PAIRS_TO_CLAIM:
         yield (
-            f"With fewer than {MIN_SEEDS_TO_CLAIM} seeds no significance can be claimed: "
+            f"With fewer than {MIN_PAIRS_TO_CLAIM} seeds no significance can be claimed: "
             "read the order as a hint."
         )
     else:

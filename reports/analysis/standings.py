@@ -11,9 +11,6 @@ import pandas as pd
 from harness.contract import Mode
 from reports.analysis.curves import mean_and_spread
 
-MIN_SEEDS_TO_CLAIM = 6
-"""A two-sided Wilcoxon test on fewer pairs cannot go below 0.05."""
-
 STANDING_COLUMNS = [
     "strategy", "seeds", "test", "test_low", "test_high", "validation", "validation_low",
     "validation_high",

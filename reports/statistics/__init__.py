@@ -9,13 +9,25 @@ from reports.statistics.intervals import (
     t_interval,
     wilson_interval,
 )
+from reports.statistics.paired import (
+    MIN_PAIRS_TO_CLAIM,
+    PairedDifference,
+    paired_difference,
+    pairs_needed,
+    probability_of_improvement,
+)
 from reports.statistics.steps import step_values
 
 __all__ = [
     "CONFIDENCE",
+    "MIN_PAIRS_TO_CLAIM",
     "Interval",
+    "PairedDifference",
     "bootstrap_interval",
     "interquartile_mean",
+    "paired_difference",
+    "pairs_needed",
+    "probability_of_improvement",
     "step_values",
     "t_half_width",
     "t_interval",
