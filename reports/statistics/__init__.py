@@ -9,6 +9,7 @@ from reports.statistics.intervals import (
     t_interval,
     wilson_interval,
 )
+from reports.statistics.multiplicity import holm
 from reports.statistics.paired import (
     MIN_PAIRS_TO_CLAIM,
     PairedDifference,
@@ -24,6 +25,7 @@ __all__ = [
     "Interval",
     "PairedDifference",
     "bootstrap_interval",
+    "holm",
     "interquartile_mean",
     "paired_difference",
     "pairs_needed",
