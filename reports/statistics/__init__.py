@@ -1,5 +1,6 @@
 """Statistics on arrays: pure functions; no frames, files, clock or global random state."""
 
+from reports.statistics.area import area_under_steps
 from reports.statistics.intervals import (
     CONFIDENCE,
     Interval,
@@ -18,18 +19,23 @@ from reports.statistics.paired import (
     probability_of_improvement,
 )
 from reports.statistics.steps import step_values
+from reports.statistics.time_to_target import first_reached, reached_fraction, restricted_mean_time
 
 __all__ = [
     "CONFIDENCE",
     "MIN_PAIRS_TO_CLAIM",
     "Interval",
     "PairedDifference",
+    "area_under_steps",
     "bootstrap_interval",
+    "first_reached",
     "holm",
     "interquartile_mean",
     "paired_difference",
     "pairs_needed",
     "probability_of_improvement",
+    "reached_fraction",
+    "restricted_mean_time",
     "step_values",
     "t_half_width",
     "t_interval",
