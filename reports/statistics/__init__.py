@@ -18,8 +18,13 @@ from reports.statistics.paired import (
     pairs_needed,
     probability_of_improvement,
 )
+from reports.statistics.ranks import mean_ranks, rank_correlation
 from reports.statistics.steps import step_values
-from reports.statistics.time_to_target import first_reached, reached_fraction, restricted_mean_time
+from reports.statistics.time_to_target import (
+    first_reached,
+    reached_fraction,
+    restricted_mean_time,
+)
 
 __all__ = [
     "CONFIDENCE",
@@ -31,9 +36,11 @@ __all__ = [
     "first_reached",
     "holm",
     "interquartile_mean",
+    "mean_ranks",
     "paired_difference",
     "pairs_needed",
     "probability_of_improvement",
+    "rank_correlation",
     "reached_fraction",
     "restricted_mean_time",
     "step_values",
