@@ -7,26 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from harness.contract import Mode
+from reports.statistics import step_values, t_half_width
 
 Values = NDArray[np.float64]
 
-CONFIDENCE = 0.95
 MIN_SEEDS_FOR_INTERVAL = 3
 MIN_SEEDS_FOR_INTERVAL_BAND = 6
 """With fewer, t-intervals along whole curves are so wide that they hide each other."""
-
-
-def step_values(step_x: Values, step_y: Values, at: Values) -> Values:
-    """A step function's values: the last known one carried forward, NaN before the first.
-
-    ``step_x`` ascending, same length as ``step_y``; the value at a step's own place is the new one.
-    """
-    index = np.searchsorted(step_x, at, side="right") - 1
-    known: Values = np.concatenate([[np.nan], step_y])
-    return known[index + 1]
 
 
 def mean_and_spread(
@@ -39,13 +28,9 @@ def mean_and_spread(
     """
     seeds = values.shape[0]
     mean: Values = values.mean(axis=0)
-    if seeds < 2:
-        nothing = np.full_like(mean, np.nan)
-        return mean, nothing, nothing
-    if seeds < interval_from:
+    if 2 <= seeds < interval_from:
         return mean, values.min(axis=0), values.max(axis=0)
-    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, seeds - 1)
-    half = quantile * values.std(axis=0, ddof=1) / np.sqrt(seeds)
+    half = t_half_width(values)
     return mean, mean - half, mean + half
 
 

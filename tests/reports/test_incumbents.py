@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.contract import Mode
-from reports.analysis.curves import focus, mean_and_spread, score_curves, step_values
+from reports.analysis.curves import focus, mean_and_spread, score_curves
 from reports.analysis.incumbents import final_incumbents, incumbent_steps
+from reports.statistics import step_values
 
 
 def reports_of(
