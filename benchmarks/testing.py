@@ -62,6 +62,9 @@ def _check_metadata(benchmark: Benchmark) -> None:
     assert benchmark.mode in ("min", "max"), f"mode must be 'min' or 'max', not {benchmark.mode!r}"
     assert benchmark.max_epochs >= 1, f"max_epochs must be at least 1, not {benchmark.max_epochs}"
     assert benchmark.epoch_device_seconds("CPU") > 0, "epoch_device_seconds must be above 0"
+    targets = benchmark.targets
+    assert all(map(math.isfinite, targets)), f"targets must be finite numbers, not {targets}"
+    assert len(set(targets)) == len(targets), f"targets must differ from each other: {targets}"
     unknown = set(benchmark.mutable) - set(benchmark.space())
     assert not unknown, f"the mutable parameters {sorted(unknown)} are not in the space"
     describe_space(benchmark.space(), benchmark.mutable)

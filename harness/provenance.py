@@ -84,7 +84,7 @@ def rerun_command(study: StudyConfig) -> str:
         flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
         if value is None:
             continue
-        if name in ("strategies", "seeds"):
+        if name in ("strategies", "seeds", "targets"):
             text = ",".join(str(item) for item in value)
             words += [flag, f"{text}," if name == "seeds" and len(value) == 1 else text]
         elif isinstance(value, dict):

@@ -53,6 +53,7 @@ def run_study(config: StudyConfig, console: Console) -> int:
     out = config.out or Path("runs") / f"{config.benchmark}-{utc_timestamp().replace(':', '')[:17]}"
     store = RunStore(out)
     with store.locked():
+        config = store.with_what_was_told(config)
         dataset = benchmark.find_data(config.data_dir)
         log = out / LOG_FILE
         _say(console, f"starting Ray … (its log: {log})")
@@ -143,7 +144,9 @@ def _study_record(study: DecidedStudy, executor: Executor, out: Path) -> StudyRe
     commit, dirty = git_state()
     return StudyRecord(
         study=config.model_dump(mode="json", exclude={"out"}),
-        benchmark=describe_benchmark(study.benchmark, study.dataset, config.data_seed),
+        benchmark=describe_benchmark(
+            study.benchmark, study.dataset, config.data_seed, config.targets
+        ),
         strategies=[
             StrategyRecord(
                 name=strategy.name,

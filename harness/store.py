@@ -12,6 +12,7 @@ from typing import Any
 from harness.contract import UsageError
 from harness.contract.files import write_atomically
 from harness.contract.records import CellRecord, StudyRecord
+from harness.study import StudyConfig
 from reports.store import STUDY_FILE, cell_folder, read_study, verify_cell
 
 LOCK_FILE, LOG_FILE, EARLIER = ".lock", "run.log", "earlier"
@@ -21,6 +22,10 @@ CHANGING = frozenset({"created_at", "command", "git_commit", "git_dirty", "machi
 
 UNSTATED = frozenset({"address", "storage", "data_dir", "out", "costs"})
 """Fields of a study's configuration that say where, not what."""
+
+TOLD = ("targets",)
+"""Fields of a study's configuration that change no cell, only what the report says: a resumption
+may change them, and keeps those that it says nothing of."""
 
 
 class RunStore:
@@ -58,8 +63,20 @@ class RunStore:
             lock.flush()
             yield
 
+    def with_what_was_told(self, config: StudyConfig) -> StudyConfig:
+        """What is asked for, with what an earlier run of the folder was told where this one says
+        nothing. Raises :class:`UsageError` where its study cannot be read."""
+        if not (self.folder / STUDY_FILE).exists():
+            return config
+        before = read_study(self.folder).study
+        silent = [name for name in TOLD if not getattr(config, name)]
+        kept = {name: before[name] for name in silent if before.get(name)}
+        return config.model_copy(update=kept)
+
     def begin(self, study: StudyRecord) -> bool:
         """Write the study's record, or check it against the one that is there (``True``: resumed).
+
+        A record that is there is kept, but for what may change; see :data:`TOLD`.
 
         Raises:
             UsageError: the folder holds a study with another configuration, or other files.
@@ -74,6 +91,8 @@ class RunStore:
                     f"(there → now):\n{listed}\nGive another --out, or run the same study:\n"
                     f"  {before.command}"
                 )
+            if _told(before) != _told(study):
+                self._write(_retold(before, study))
             return True
         others = sorted(
             p.name for p in self.folder.iterdir() if p.name not in (LOCK_FILE, "run.log")
@@ -83,7 +102,7 @@ class RunStore:
                 f"--out {self.folder} is not empty and not a run folder (it holds {others[0]}): "
                 "give a new or an empty folder"
             )
-        write_atomically(self.folder / STUDY_FILE, study.model_dump_json(indent=2) + "\n")
+        self._write(study)
         return False
 
     def finished(self, strategy: str, seed: int) -> CellRecord | str:
@@ -105,11 +124,29 @@ class RunStore:
                 path.rename(aside / path.name)
         return folder
 
+    def _write(self, study: StudyRecord) -> None:
+        write_atomically(self.folder / STUDY_FILE, study.model_dump_json(indent=2) + "\n")
+
+
+def _told(study: StudyRecord) -> dict[str, Any]:
+    """The record's fields that hold what it was :data:`TOLD`."""
+    return {"targets": study.benchmark.targets}
+
+
+def _retold(before: StudyRecord, now: StudyRecord) -> StudyRecord:
+    """The record that is there, with what it is told now, and the command that told it."""
+    benchmark = before.benchmark.model_copy(update={"targets": now.benchmark.targets})
+    asked = {name: now.study.get(name) for name in TOLD}
+    return before.model_copy(
+        update={"benchmark": benchmark, "study": before.study | asked, "command": now.command}
+    )
+
 
 def _comparable(study: StudyRecord) -> dict[str, Any]:
+    unlike = {*UNSTATED, *TOLD}
     record = study.model_dump(mode="json", exclude=set(CHANGING))
-    asked = record.pop("study")
-    record["study"] = {key: value for key, value in asked.items() if key not in UNSTATED}
+    del record["benchmark"]["targets"]
+    record["study"] = {key: v for key, v in record["study"].items() if key not in unlike}
     return record
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 from pathlib import Path
@@ -42,6 +43,35 @@ def parse_seeds(given: object) -> list[int]:
     return parts
 
 
+def parse_targets(given: object) -> list[float]:
+    """``0.8,0.85`` (or a list, or one number) → these numbers.
+
+    Raises:
+        ValueError: not finite numbers, none, or a repeated one.
+    """
+    rule = "targets must be distinct finite numbers (0.8,0.85)"
+    if isinstance(given, str):
+        items: list[Any] = [item for item in given.split(",") if item.strip()]
+    else:
+        items = list(given) if isinstance(given, list | tuple) else [given]
+    targets = [_as_finite(item, rule) for item in items]
+    if not targets:
+        raise ValueError(f"{rule}; {given!r} gives none")
+    if len(set(targets)) < len(targets):
+        raise ValueError(f"{rule}; {given!r} repeats one")
+    return targets
+
+
+def _as_finite(item: object, rule: str) -> float:
+    number = math.nan
+    if isinstance(item, int | float | str) and not isinstance(item, bool):
+        with contextlib.suppress(ValueError, OverflowError):
+            number = float(item)
+    if not math.isfinite(number):
+        raise ValueError(f"{rule}, not {item!r}")
+    return number
+
+
 def _as_int(item: object, rule: str) -> int:
     if isinstance(item, bool | float):
         raise ValueError(f"{rule}, not {item!r}")
@@ -57,13 +87,8 @@ def _as_names(given: object) -> object:
     return given
 
 
-def _finite(number: float | None) -> float | None:
-    if number is not None and not math.isfinite(number):
-        raise ValueError("must be a finite number")
-    return number
-
-
 Seeds = Annotated[list[int], BeforeValidator(parse_seeds)]
+Targets = Annotated[list[float], BeforeValidator(parse_targets)]
 Names = Annotated[list[str], BeforeValidator(_as_names), Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -99,6 +124,7 @@ class StudyConfig(BaseModel):
     devices_per_worker: Positive | None = None
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
     max_same_failures: Annotated[int, Field(ge=0)] = 3
+    targets: Targets | None = None
     executor: ExecutorName = "cluster"
     devices: Annotated[int, Field(ge=1)] | None = None
     costs: Path | None = None

@@ -115,6 +115,7 @@ class ConditionalSpace(CurveBenchmark):
     mode = "max"
     test_metric = "test_accuracy"
     loss_metric = "validation_loss"
+    targets = (0.45, 0.79, 0.884, 0.917)
 
     max_epochs: Annotated[int, Field(ge=1)] = 27
 

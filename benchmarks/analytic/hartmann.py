@@ -92,6 +92,7 @@ class HartmannPowerLaw(CurveBenchmark):
     mode = "min"
     test_metric = "test_loss"
     loss_metric = "validation_loss"
+    targets = (3.3, 3.05, 2.5, 1.7)
 
     max_epochs: Annotated[int, Field(ge=1)] = 27
 

@@ -49,6 +49,7 @@ class NoisyQuadratic(Benchmark):
     mode = "min"
     test_metric = "test_loss"
     loss_metric = "validation_loss"
+    targets = (0.27, 0.016, 0.0064, 0.0049)
     mutable = frozenset({"lr", "momentum", "batch_size"})
     light_sessions = True
 

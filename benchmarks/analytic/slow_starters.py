@@ -85,6 +85,7 @@ class SlowStarters(CurveBenchmark):
     mode = "max"
     test_metric = "test_score"
     loss_metric = "validation_loss"
+    targets = (0.74, 0.83, 0.874, 0.887)
 
     max_epochs: Annotated[int, Field(ge=1)] = 27
 

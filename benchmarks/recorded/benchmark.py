@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from benchmarks.fashion_mnist import TARGETS
 from harness.contract import Benchmark, Dataset, DeviceKind, Session, UsageError, Worker
 
 if TYPE_CHECKING:
@@ -134,7 +135,10 @@ def _cost_caveat(recording: Recording) -> str:
 @dataclass(frozen=True)
 class RecordedTableBenchmark(TableBenchmark):
     """Options: ``table``, a file that ``python -m harness record`` made; ``max_epochs``, a cap that
-    is lower than the table's; ``epoch_seconds``, as :class:`TableBenchmark` says."""
+    is lower than the table's; ``epoch_seconds``, as :class:`TableBenchmark` says.
+
+    Its targets are what some of the recorded configurations reach: see
+    :func:`benchmarks.recorded.targets.recorded_targets`."""
 
     name = "recorded_table"
     summary = "Your own table of learning curves, from `python -m harness record`"
@@ -150,11 +154,16 @@ class RecordedTableBenchmark(TableBenchmark):
                 "benchmark 'recorded_table' needs a table: --benchmark-option table=PATH, a file "
                 "that `python -m harness record` made"
             )
+        from benchmarks.recorded.replay import whole_table
         from benchmarks.recorded.table import read_record
+        from benchmarks.recorded.targets import recorded_targets
 
         # Absolute, as a worker may run in another folder.
         object.__setattr__(self, "table", str(Path(self.table).resolve()))
         self._take_over(read_record(self.table_path()), self.max_epochs)
+        table, _ = whole_table(self.table_path())
+        cap = self.max_epochs or table.record.benchmark.max_epochs
+        object.__setattr__(self, "targets", recorded_targets(table, cap))
 
     def table_path(self) -> Path:
         assert self.table is not None
@@ -174,6 +183,7 @@ class FashionMNISTTable(TableBenchmark):
     mode = "max"
     test_metric = "test_accuracy"
     loss_metric = LOSS_METRIC
+    targets = TARGETS["mlp"]
     mutable = frozenset({"lr", "weight_decay", "dropout", "batch_size"})
 
     max_epochs: Annotated[int, Field(ge=1)] = 9

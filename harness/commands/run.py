@@ -11,8 +11,9 @@ from rich.console import Console
 from harness.commands.options import parse_options
 from harness.study import StudyConfig, make_study
 
-COMPUTE, WHERE, VIRTUAL, MORE = (
-    "What a cell holds", "Where it runs and writes", "With --executor virtual", "More",
+COMPUTE, WHERE, VIRTUAL, REPORT, MORE = (
+    "What a cell holds", "Where it runs and writes", "With --executor virtual",
+    "What the report shows", "More",
 )  # fmt: skip
 
 
@@ -112,6 +113,14 @@ def run(
             rich_help_panel=WHERE,
         ),
     ] = None,
+    targets: Annotated[
+        str | None,
+        typer.Option(
+            help="Validation scores worth reaching (0.8,0.85): how long each strategy took to. "
+            "[default: the benchmark's own]",
+            rich_help_panel=REPORT,
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -165,6 +174,7 @@ def run(
         "storage": storage,
         "data_dir": data_dir,
         "out": out,
+        "targets": targets,
         "benchmark_options": parse_options(benchmark_option) or None,
         "strategy_files": strategy_file or None,
         "benchmark_files": benchmark_file or None,

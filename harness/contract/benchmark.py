@@ -124,6 +124,9 @@ class Benchmark(ABC):
     """What ``epoch_cost`` counts the seconds of: what a virtual cluster is made of."""
     caveats: tuple[str, ...] = ()
     """What a reader of the report must know about these results, a sentence each."""
+    targets: tuple[float, ...] = ()
+    """Validation scores worth reaching, easiest first: the report shows how long each strategy took
+    to get there. They only mean something where they are fixed before anything runs."""
     max_epochs: int
 
     @abstractmethod

@@ -195,7 +195,7 @@ class BenchmarkRecord(Record):
     data_seed: int
     caveats: list[str] = []
     targets: list[float] = []
-    """Validation scores that are worth reaching, fixed before anything ran."""
+    """Validation scores that are worth reaching, easiest first, fixed before anything ran."""
 
 
 class StrategyRecord(Record):

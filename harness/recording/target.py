@@ -16,6 +16,9 @@ from benchmarks.recorded.table import (
 from harness.contract import UsageError
 from harness.contract.records import BenchmarkRecord
 
+UNRECORDED = frozenset({"dataset_source", "targets"})
+"""Fields of a benchmark's record that change no curve."""
+
 
 def open_table(
     out: Path, benchmark: BenchmarkRecord, recording: Recording
@@ -34,7 +37,7 @@ def open_table(
     table = read_table(out)
     there = table.record.benchmark
     for field in BenchmarkRecord.model_fields:
-        if field != "dataset_source" and getattr(there, field) != getattr(benchmark, field):
+        if field not in UNRECORDED and getattr(there, field) != getattr(benchmark, field):
             raise UsageError(
                 f"--out {out} records {there.name!r} with another {field.replace('_', ' ')}: "
                 f"{getattr(there, field)!r}, not {getattr(benchmark, field)!r}; "

@@ -88,6 +88,7 @@ def test_what_was_recorded_comes_back_exactly(path: Path) -> None:
                 epoch.evaluate_seconds,
                 epoch.checkpoint_seconds,
                 epoch.start_seconds,
+                True,
             )
             assert one.state() == {"epoch": number}
 

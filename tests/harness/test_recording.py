@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from benchmarks.recorded.table import RecordedTable, read_table
+from benchmarks.recorded.table import RecordedTable, read_table, write_table
 from harness.cli import app
 from harness.contract import UsageError
 from harness.contract.records import ParameterRecord
 from harness.recording.design import design
+from harness.recording.target import open_table
+from tests.benchmarks.make_table import make_table
 
 SPACE = {
     "lr": ParameterRecord(type="float", low=1e-5, high=1.0, log=True),
@@ -76,6 +78,15 @@ def test_a_table_of_another_benchmark_is_not_added_to(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*words, "--benchmark-option", "max_epochs=3"])
     assert isinstance(result.exception, UsageError)
     assert "another options" in str(result.exception)
+
+
+def test_targets_are_no_other_benchmark(tmp_path: Path) -> None:
+    """Tables recorded before there were any go on."""
+    before = make_table(configs=2)
+    write_table(before, tmp_path / "table.parquet")
+    now = before.record.benchmark.model_copy(update={"targets": [0.5, 0.9]})
+    table, number = open_table(tmp_path / "table.parquet", now, before.record.recordings[0])
+    assert (table, number) == (before, 0)
 
 
 @pytest.mark.parametrize("words", [[], ["--benchmark", "toy", "--from", "runs/x"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import pytest
 
 from harness.contract import UsageError
 from harness.store import LOCK_FILE, RunStore
-from reports.store import CELL_FILE, EVENTS_FILE, cell_folder
+from harness.study import StudyConfig
+from reports.store import CELL_FILE, EVENTS_FILE, STUDY_FILE, cell_folder, read_study
 from tests.reports import make_run
 
 
@@ -51,6 +53,35 @@ def test_when_and_where_may_differ(tmp_path: Path, change: dict) -> None:
     store = RunStore(tmp_path)
     store.begin(make_run.study())
     assert store.begin(make_run.study().model_copy(update=change)) is True
+
+
+def test_targets_may_change_and_the_new_ones_are_kept(tmp_path: Path) -> None:
+    """A record written before there were any can be read, and gets them."""
+    store, before = RunStore(tmp_path), make_run.study(command="the first one")
+    store.begin(before)
+    fields = json.loads((tmp_path / STUDY_FILE).read_text())
+    del fields["benchmark"]["targets"], fields["goal"], fields["decisions"]
+    (tmp_path / STUDY_FILE).write_text(json.dumps(fields))
+    assert read_study(tmp_path) == before
+    as_it_was = (tmp_path / STUDY_FILE).read_bytes()
+    later = {"command": "the second one", "created_at": "2027-01-01T00:00:00+00:00"}
+    assert store.begin(before.model_copy(update=later)) is True
+    assert (tmp_path / STUDY_FILE).read_bytes() == as_it_was, "nothing was told"
+    benchmark = before.benchmark.model_copy(update={"targets": [0.8, 0.9]})
+    asked = {**before.study, "targets": [0.8, 0.9]}
+    told = {"benchmark": benchmark, "study": asked}
+    assert store.begin(before.model_copy(update={**later, **told})) is True
+    after = read_study(tmp_path)
+    assert after.benchmark == benchmark and after.study["targets"] == [0.8, 0.9]
+    assert (after.command, after.created_at) == ("the second one", before.created_at)
+
+
+def test_targets_that_were_given_hold_until_others_are(tmp_path: Path) -> None:
+    store, silent = RunStore(tmp_path), StudyConfig()
+    assert store.with_what_was_told(silent) == silent
+    store.begin(make_run.study(study={"benchmark": "toy", "targets": [0.8]}))
+    assert store.with_what_was_told(silent).targets == [0.8]
+    assert store.with_what_was_told(StudyConfig(targets=[0.9])).targets == [0.9]
 
 
 def test_somebody_elses_folder_is_left_alone(tmp_path: Path) -> None:

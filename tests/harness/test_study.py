@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.contract import UsageError
 from harness.provenance import rerun_command
-from harness.study import StudyConfig, make_study, parse_seeds
+from harness.study import StudyConfig, make_study, parse_seeds, parse_targets
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,27 @@ def test_any_list_of_seeds_survives_the_command_line(seeds: list[int]) -> None:
     assert parse_seeds(text) == seeds
 
 
+@pytest.mark.parametrize(
+    ("given_targets", "expected"),
+    [
+        ("0.8,0.85", [0.8, 0.85]),
+        (" -1e-3 ", [-0.001]),
+        ([1, 0.5, "1e-3"], [1.0, 0.5, 0.001]),
+        (0.9, [0.9]),
+    ],
+)
+def test_targets(given_targets: object, expected: list[float]) -> None:
+    assert parse_targets(given_targets) == expected
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", ",", "a", "0.5,b", "nan", "1,inf", "0.5,0.50", [], [True], [None], {"a": 1}]
+)
+def test_wrong_targets_are_named(wrong: object) -> None:
+    with pytest.raises(ValueError, match="targets must be distinct finite numbers"):
+        parse_targets(wrong)
+
+
 def test_flags_win_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text("seeds: 3\nbudget: 0.5\nworkers-per-trial: 4\nstrategies: [pbt]\n")
@@ -61,6 +82,7 @@ def test_flags_win_over_the_file(tmp_path: Path) -> None:
         ("budget: -1", "budget: .*greater than 0"),
         ("seeds: x", "seeds must be"),
         ("executor: cloud", "executor: .*'cloud'"),
+        ("targets: [0.8, .nan]", "^targets must be distinct finite numbers .*, not nan$"),
     ],
 )
 def test_a_wrong_file_is_one_message(tmp_path: Path, content: str, message: str) -> None:
@@ -109,6 +131,7 @@ def test_the_rerun_command_gives_the_same_study() -> None:
         benchmark_options={"model": "cnn", "max_epochs": 3},
         strategy_files=[Path("a b.py"), Path("c.py")],
         max_concurrent=2,
+        targets=[-0.5, 1e-9],
         out=Path("runs/x"),
     )
     seen: list[StudyConfig] = []
