@@ -16,7 +16,7 @@ SUDO    := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT     := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
 .DEFAULT_GOAL := help
-.PHONY: help setup data run test lint format clean
+.PHONY: help setup data run test screenshots lint format clean
 
 help:  ## show this
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -30,6 +30,10 @@ run: $(STAMPS)/data  ## run every strategy and print where report.html is; ARGS=
 
 test: lint $(STAMPS)/data  ## linters, types, then the whole test suite; ARGS="-k asha" etc.
 	@$(BIN)/pytest $(ARGS)
+
+screenshots: $(STAMPS)/installed  ## pictures of a test report in build/screenshots (needs chromium)
+	@mkdir -p build/screenshots
+	@REPORT_SCREENSHOTS=build/screenshots $(BIN)/pytest -q tests/reports/test_browser.py -k sideways
 
 lint: $(STAMPS)/installed  ## ruff and mypy
 	$(BIN)/ruff check

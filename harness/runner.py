@@ -47,7 +47,8 @@ def run_study(config: StudyConfig, console: Console) -> int:
     strategies, left_out = resolve(config.strategies)
     benchmark = make_benchmark(config.benchmark, config.benchmark_options)
     strategies, misfits = _fitting(config, strategies, benchmark)
-    for name, reason in {**left_out, **misfits}.items():
+    left_out |= misfits
+    for name, reason in left_out.items():
         _say(console, f"left out: {name}: {reason}", "yellow")
     describe_space(benchmark.space(), benchmark.mutable)  # refused here, before anything starts
     out = config.out or Path("runs") / f"{config.benchmark}-{utc_timestamp().replace(':', '')[:17]}"
@@ -64,7 +65,7 @@ def run_study(config: StudyConfig, console: Console) -> int:
             study = _decide(config, benchmark, dataset, strategies, executor)
             for line in _check_plans(study):
                 _say(console, f"note: {line}", "yellow")
-            record = _study_record(study, executor, store.folder)
+            record = _study_record(study, left_out, executor, store.folder)
             resumed = store.begin(record)
             _announce(console, study, executor, out, resumed)
             try:
@@ -139,7 +140,9 @@ def _check_plans(study: DecidedStudy) -> list[str]:
     return notes
 
 
-def _study_record(study: DecidedStudy, executor: Executor, out: Path) -> StudyRecord:
+def _study_record(
+    study: DecidedStudy, left_out: dict[str, str], executor: Executor, out: Path
+) -> StudyRecord:
     config = study.config
     commit, dirty = git_state()
     return StudyRecord(
@@ -159,6 +162,7 @@ def _study_record(study: DecidedStudy, executor: Executor, out: Path) -> StudyRe
             )
             for strategy in study.strategies
         ],
+        left_out=left_out,
         seeds=config.seeds,
         **executor.study_fields(),
         devices=study.devices,

@@ -17,7 +17,7 @@ from reports.store import STUDY_FILE, cell_folder, read_study, verify_cell
 
 LOCK_FILE, LOG_FILE, EARLIER = ".lock", "run.log", "earlier"
 
-CHANGING = frozenset({"created_at", "command", "git_commit", "git_dirty", "machine"})
+CHANGING = frozenset({"created_at", "command", "git_commit", "git_dirty", "machine", "left_out"})
 """Fields of a study record that may differ between a run and its resumption."""
 
 UNSTATED = frozenset({"address", "storage", "data_dir", "out", "costs"})

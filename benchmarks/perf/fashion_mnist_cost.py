@@ -55,8 +55,9 @@ def main() -> None:
         seconds = np.array([median_seconds(curve, f"{name}_seconds") for curve in curves])
         fitted = fit(used, seconds)
         errors = np.abs(used @ np.array(declared) / seconds - 1)
+        coefficients = ", ".join(f"{coefficient:.3g}" for coefficient in fitted)
         print(
-            f"{name:10s} fitted {np.array2string(fitted, precision=3)}; declared {declared}: off "
+            f"{name:10s} fitted ({coefficients}); declared {declared}: off "
             f"by {np.median(errors):.1%} (median), {np.quantile(errors, 0.9):.1%} (nine in ten)"
         )
 

@@ -229,6 +229,8 @@ class StudyRecord(Record):
     study: dict[str, Any]
     benchmark: BenchmarkRecord
     strategies: list[StrategyRecord]
+    left_out: dict[str, str] = {}
+    """Strategies that were asked for by ``all`` and cannot run here, with the reason."""
     seeds: list[int]
     executor: Literal["cluster", "virtual"]
     is_deterministic: bool = False

@@ -88,10 +88,9 @@ def analyse(run: Run) -> Analysis:
     kinds = device_time(run)
     # A study whose test scores are all missing is still worth ranking.
     by_test = benchmark.test_metric is not None and bool(finals["test_score"].notna().any())
-    names = [strategy.name for strategy in run.study.strategies]
     scores = score_table(finals, by_test)
-    comparisons = compare_all(scores, names, mode)
     standing = standings(run, finals, scores, areas_by_cell(run, steps), epochs, by_test)
+    comparisons = compare_all(scores, list(standing["strategy"]), mode)
     times = target_times(run, steps)
     costs = stopping_costs(run)
     optimisms = optimism(run, finals)

@@ -109,6 +109,7 @@ def caveats(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
         lines.append(
             f"Not compared, having a score for fewer seeds: {_listed(analysis.verdict.left_out)}."
         )
+    lines += [f"{name} was left out: {reason}." for name, reason in run.study.left_out.items()]
     lines += [f"{cells}: {reason}." for cells, reason in _by_reason(run.problems.items())]
     failed, unspent = [], []
     for key, cell in run.cells.items():

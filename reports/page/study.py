@@ -14,7 +14,7 @@ from reports.analysis import Analysis
 from reports.analysis.frames import records
 from reports.figures.style import StrategyStyle
 from reports.merge import StudyGroup
-from reports.page.figure import PageFigure
+from reports.page.figure import PageFigure, csv_link
 from reports.page.notes import caveats, method_notes, verdict_sentences
 from reports.page.stopping_signs import stopping_signs
 from reports.page.study_figures import (
@@ -106,6 +106,10 @@ class StudyPage:
             Alike([r.seed for r in group], group[0], fmean(r.searcher_seconds for r in group))
             for group in groups.values()
         ]
+
+    @property
+    def pairs_csv(self) -> str:
+        return csv_link(self.analysis.comparisons)
 
     def is_tie(self, strategy: str) -> bool:
         """Whether a strategy shares the first place, as far as can be told."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 import re
 from html.parser import HTMLParser
@@ -10,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from harness.contract import UsageError
 from harness.contract.records import BenchmarkRecord, DevicesRecord
-from reports.build import build_report
+from reports.build import build_page, build_report
 from reports.store import cell_folder
 from tests.reports.make_run import (
     cell,
@@ -50,7 +53,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if not {"style", "script"} & set(self.open):
             self.words.append(data)
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
@@ -78,9 +81,11 @@ def page(realistic: Path) -> Page:
 def test_the_page_is_whole_and_stands_alone(realistic: Path, page: Page) -> None:
     ids = [a["id"] for _, a in page.elements if "id" in a]
     assert len(ids) == len(set(ids))
-    anchors = {a["href"] for a in page.all("a")}
-    assert anchors <= {f"#{name}" for name in ids}
-    assert not page.all("script")
+    anchors = {a["href"] for a in page.all("a") if "download" not in a}
+    assert anchors <= {f"#{name}" for name in ids} | {
+        "results.parquet", "summary.json", "study.json",
+    }  # fmt: skip
+    assert page.all("script") == [{}]
     for tag, attributes in page.elements:
         assert tag not in {"link", "img", "iframe", "object", "base", "form"}
         assert not any(name.startswith("on") or name == "src" for name in attributes)
@@ -92,6 +97,9 @@ def test_the_page_is_whole_and_stands_alone(realistic: Path, page: Page) -> None
     policy = next(m["content"] for m in page.all("meta") if "http-equiv" in m)
     assert policy is not None
     assert policy.startswith("default-src 'none';")
+    script = re.findall(r"<script>(.*?)</script>", html, flags=re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in policy
     assert len(html) < 3_000_000
 
 
@@ -155,10 +163,10 @@ def test_foreign_text_is_shown_not_run(tmp_path: Path) -> None:
     write_cell(tmp_path, fields, events)
     write_cell(tmp_path, cell("x", status="failed", reason=EVIL), [])
     page = page_of(tmp_path)
-    assert not page.all("script")
+    assert page.all("script") == [{}]
     assert len(page.all("style")) == 1
     assert EVIL in page.text
-    assert "<script" not in (tmp_path / "report.html").read_text()
+    assert "<script>alert" not in (tmp_path / "report.html").read_text()
 
 
 def test_missing_and_damaged_and_failed_cells_are_shown(tmp_path: Path) -> None:
@@ -231,3 +239,74 @@ def test_a_benchmark_without_a_test_metric_is_ranked_by_validation(tmp_path: Pat
     text = page_of(tmp_path).text
     assert "a has the only validation_accuracy of an incumbent: 0.5000." in text
     assert "test_accuracy" not in text
+
+
+def test_two_hundred_strategies(tmp_path: Path) -> None:
+    names = [f"searcher-{i}/scheduler-{i % 7}" for i in range(200)]
+    write_study(tmp_path, study(names, [0, 1]))
+    for i, name in enumerate(names):
+        for seed in (0, 1):
+            score = 0.5 + i / 1000 + seed / 100
+            events = [report(0, 1, score, 50.0, is_incumbent=True), end(0, 1, "cut")]
+            write_cell(tmp_path, cell(name, seed), events)
+    page = page_of(tmp_path)
+    assert "The 12 best of 200 strategies; the CSV has all." in page.text
+    assert "The first 200 of 19,900; all of them: pairs.csv" in page.text
+    assert (tmp_path / "report.html").stat().st_size < 6_000_000
+
+
+def test_a_page_about_several_studies(tmp_path: Path) -> None:
+    """Two runs of one question are one study; a third, of another budget, is another."""
+    one = write_realistic_run(tmp_path / "one", ["random/fifo"], seeds=(0, 1))
+    two = write_realistic_run(tmp_path / "two", ["random/asha"], seeds=(0, 1))
+    other = write_realistic_run(tmp_path / "other", ["pbt"], seeds=(3,), budget=90.0)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    path = build_page([one, two, other], tmp_path / "pages" / "all.html")
+    page = Page(path.read_text(encoding="utf-8"))
+    assert page.open == []
+    ids = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    anchors = {a["href"] for a in page.all("a") if "download" not in a}
+    assert {name for name in anchors if name and name.startswith("#")} <= {f"#{i}" for i in ids}
+    assert len(page.all("h1")) == 1
+    assert "2 studies" in page.text
+    assert "random/fifo and random/asha" in page.text or "random/asha and random/fifo" in page.text
+    assert "pbt has the only test_accuracy of an incumbent" in page.text
+    assert "../one/study.json" in anchors
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_a_page_about_several_runs_and_what_can_be_wrong(tmp_path: Path) -> None:
+    run = write_realistic_run(tmp_path / "run", ["pbt"], seeds=(0,))
+    with pytest.raises(UsageError, match="is given twice"):
+        build_page([run, tmp_path / "." / "run"], tmp_path / "page.html")
+    with pytest.raises(UsageError, match="is a folder; give the file to write"):
+        build_page([run], tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot write --out"):
+        build_page([run], tmp_path / "file" / "page.html")
+    with pytest.raises(UsageError, match="is not a folder"):
+        build_page([run, tmp_path / "none"], tmp_path / "page.html")
+
+
+def test_the_journal_is_the_record_of_the_study(tmp_path: Path) -> None:
+    record = study(["a"]).model_copy(
+        update={"goal": f"save {EVIL}", "decisions": ["use ASHA", "look at PBT again"]}
+    )
+    write_study(tmp_path, record)
+    write_cell(tmp_path, cell("a"), [report(0, 1, 0.5, 1.0), end(0, 1, "cut")])
+    text = page_of(tmp_path).text
+    assert f"Goal: save {EVIL}" in text
+    assert "use ASHA" in text and "look at PBT again" in text
+    assert "No goal and no decision" not in text
+
+
+def test_a_failure_leads_to_its_log(tmp_path: Path) -> None:
+    write_study(tmp_path, study(["a/b"]))
+    events = [end(0, 2, "failed", reason="boom", config={"lr": 0.1, "batch": 32})]
+    folder = write_cell(tmp_path, cell("a/b"), events)
+    assert "log" not in {a["href"] for a in page_of(tmp_path).all("a")}
+    (folder / "log.txt").write_text("boom")
+    page = page_of(tmp_path)
+    assert "cells/a-b--seed-0/log.txt" in {a["href"] for a in page.all("a")}
+    assert "lr = 0.1, batch = 32" in page.text
