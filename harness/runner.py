@@ -143,7 +143,7 @@ def _study_record(study: DecidedStudy, executor: Executor, out: Path) -> StudyRe
     config = study.config
     commit, dirty = git_state()
     return StudyRecord(
-        study=config.model_dump(mode="json", exclude={"out"}),
+        study=config.model_dump(mode="json", exclude={"out", "goal", "decisions"}),
         benchmark=describe_benchmark(
             study.benchmark, study.dataset, config.data_seed, config.targets
         ),
@@ -169,6 +169,8 @@ def _study_record(study: DecidedStudy, executor: Executor, out: Path) -> StudyRe
         machine=machine(),
         created_at=utc_timestamp(),
         command=rerun_command(config.model_copy(update={"out": out})),
+        goal=config.goal,
+        decisions=config.decisions,
     )
 
 
