@@ -100,5 +100,6 @@ FLAGS = {
     "benchmark_options": "--benchmark-option",
     "strategy_files": "--strategy-file",
     "benchmark_files": "--benchmark-file",
+    "decisions": "--decision",
 }
 """Fields whose flag, given once per value, is named in the singular."""

@@ -146,7 +146,7 @@ def _study_record(
     config = study.config
     commit, dirty = git_state()
     return StudyRecord(
-        study=config.model_dump(mode="json", exclude={"out"}),
+        study=config.model_dump(mode="json", exclude={"out", "goal", "decisions"}),
         benchmark=describe_benchmark(
             study.benchmark, study.dataset, config.data_seed, config.targets
         ),
@@ -173,6 +173,8 @@ def _study_record(
         machine=machine(),
         created_at=utc_timestamp(),
         command=rerun_command(config.model_copy(update={"out": out})),
+        goal=config.goal,
+        decisions=config.decisions,
     )
 
 

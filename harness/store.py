@@ -17,15 +17,16 @@ from reports.store import STUDY_FILE, cell_folder, read_study, verify_cell
 
 LOCK_FILE, LOG_FILE, EARLIER = ".lock", "run.log", "earlier"
 
-CHANGING = frozenset({"created_at", "command", "git_commit", "git_dirty", "machine", "left_out"})
+CHANGING = frozenset(
+    {
+        "created_at", "command", "git_commit", "git_dirty", "machine", "left_out", "goal",
+        "decisions",
+    }
+)  # fmt: skip
 """Fields of a study record that may differ between a run and its resumption."""
 
-UNSTATED = frozenset({"address", "storage", "data_dir", "out", "costs"})
-"""Fields of a study's configuration that say where, not what."""
-
-TOLD = ("targets",)
-"""Fields of a study's configuration that change no cell, only what the report says: a resumption
-may change them, and keeps those that it says nothing of."""
+UNSTATED = frozenset({"address", "storage", "data_dir", "out", "costs", "targets"})
+"""Fields of a study's configuration that say where, not what, or what to look for in its report."""
 
 
 class RunStore:
@@ -64,19 +65,27 @@ class RunStore:
             yield
 
     def with_what_was_told(self, config: StudyConfig) -> StudyConfig:
-        """What is asked for, with what an earlier run of the folder was told where this one says
-        nothing. Raises :class:`UsageError` where its study cannot be read."""
+        """What is asked for; of goal, decisions and targets, which change no cell, those that an
+        earlier run of the folder was told, where this one says nothing.
+
+        Raises:
+            UsageError: the folder's study cannot be read.
+        """
         if not (self.folder / STUDY_FILE).exists():
             return config
-        before = read_study(self.folder).study
-        silent = [name for name in TOLD if not getattr(config, name)]
-        kept = {name: before[name] for name in silent if before.get(name)}
+        before = read_study(self.folder)
+        told = {
+            "goal": before.goal,
+            "decisions": before.decisions,
+            "targets": before.study.get("targets"),
+        }
+        kept = {name: value for name, value in told.items() if value and not getattr(config, name)}
         return config.model_copy(update=kept)
 
     def begin(self, study: StudyRecord) -> bool:
         """Write the study's record, or check it against the one that is there (``True``: resumed).
 
-        A record that is there is kept, but for what may change; see :data:`TOLD`.
+        A record that is there is kept, but for goal, decisions and targets, and then the command.
 
         Raises:
             UsageError: the folder holds a study with another configuration, or other files.
@@ -91,8 +100,9 @@ class RunStore:
                     f"(there → now):\n{listed}\nGive another --out, or run the same study:\n"
                     f"  {before.command}"
                 )
-            if _told(before) != _told(study):
-                self._write(_retold(before, study))
+            retold = _retold(before, study)
+            if retold != before:
+                self._write(retold.model_copy(update={"command": study.command}))
             return True
         others = sorted(
             p.name for p in self.folder.iterdir() if p.name not in (LOCK_FILE, "run.log")
@@ -128,25 +138,21 @@ class RunStore:
         write_atomically(self.folder / STUDY_FILE, study.model_dump_json(indent=2) + "\n")
 
 
-def _told(study: StudyRecord) -> dict[str, Any]:
-    """The record's fields that hold what it was :data:`TOLD`."""
-    return {"targets": study.benchmark.targets}
-
-
 def _retold(before: StudyRecord, now: StudyRecord) -> StudyRecord:
-    """The record that is there, with what it is told now, and the command that told it."""
-    benchmark = before.benchmark.model_copy(update={"targets": now.benchmark.targets})
-    asked = {name: now.study.get(name) for name in TOLD}
-    return before.model_copy(
-        update={"benchmark": benchmark, "study": before.study | asked, "command": now.command}
-    )
+    """The record that is there, with the goal, decisions and targets of now."""
+    targets = now.benchmark.targets
+    if targets != before.benchmark.targets:
+        benchmark = before.benchmark.model_copy(update={"targets": targets})
+        study = {**before.study, "targets": now.study.get("targets")}
+        before = before.model_copy(update={"benchmark": benchmark, "study": study})
+    return before.model_copy(update={"goal": now.goal, "decisions": now.decisions})
 
 
 def _comparable(study: StudyRecord) -> dict[str, Any]:
-    unlike = {*UNSTATED, *TOLD}
     record = study.model_dump(mode="json", exclude=set(CHANGING))
     del record["benchmark"]["targets"]
-    record["study"] = {key: v for key, v in record["study"].items() if key not in unlike}
+    asked = record.pop("study")
+    record["study"] = {key: value for key, value in asked.items() if key not in UNSTATED}
     return record
 
 

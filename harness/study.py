@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from harness.contract import UsageError
 from harness.contract.records import ConfigValue
@@ -87,9 +94,14 @@ def _as_names(given: object) -> object:
     return given
 
 
+def _as_list(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
 Seeds = Annotated[list[int], BeforeValidator(parse_seeds)]
 Targets = Annotated[list[float], BeforeValidator(parse_targets)]
 Names = Annotated[list[str], BeforeValidator(_as_names), Field(min_length=1)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -125,6 +137,8 @@ class StudyConfig(BaseModel):
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
     max_same_failures: Annotated[int, Field(ge=0)] = 3
     targets: Targets | None = None
+    goal: Text | None = None
+    decisions: Annotated[list[Text], BeforeValidator(_as_list)] = []
     executor: ExecutorName = "cluster"
     devices: Annotated[int, Field(ge=1)] | None = None
     costs: Path | None = None

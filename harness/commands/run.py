@@ -121,6 +121,21 @@ def run(
             rich_help_panel=REPORT,
         ),
     ] = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            help="Why the study is made. [default: what the run folder has]",
+            rich_help_panel=REPORT,
+        ),
+    ] = None,
+    decision: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What followed from it; repeatable. The same command again with other ones, when "
+            "the results are there, takes them over. [default: what the run folder has]",
+            rich_help_panel=REPORT,
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -175,6 +190,8 @@ def run(
         "data_dir": data_dir,
         "out": out,
         "targets": targets,
+        "goal": goal,
+        "decisions": decision or None,
         "benchmark_options": parse_options(benchmark_option) or None,
         "strategy_files": strategy_file or None,
         "benchmark_files": benchmark_file or None,

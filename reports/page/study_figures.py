@@ -100,6 +100,9 @@ def score_figures(subject: Subject) -> list[tuple[str, PageFigure]]:
         reading=f"Further {better} is better. Time includes the set-up, which the budget does not.",
         what=f"the best {metric} so far over {wall_name} since the start, set-up included",
     )  # fmt: skip
+    views = [("by compute", by_compute), ("by time", by_time)]
+    if not (analysis.regret["regret"] > 0).any():
+        return views
     regret = _curves(
         subject,
         analysis.regret,
@@ -113,7 +116,7 @@ def score_figures(subject: Subject) -> list[tuple[str, PageFigure]]:
         f"found ({units.score(analysis.best_score)}).",
         what=f"the distance from the best {metric} found, over {unit.name} held, log scale",
     )  # fmt: skip
-    return [("by compute", by_compute), ("by time", by_time), ("regret", regret)]
+    return [*views, ("regret", regret)]
 
 
 def _curves(
@@ -189,8 +192,6 @@ def _curve_table(curves: pd.DataFrame, axes: CurveAxes, order: Sequence[str], en
 def _regret_limits(regret: pd.DataFrame) -> tuple[float, float]:
     """A log axis from what is left at the end to where most curves were soon after the start."""
     positive = regret.loc[regret["regret"] > 0, "regret"]
-    if positive.empty:
-        return 0.1, 1.0
     last = regret.groupby("strategy", sort=False)["regret"].last()
     smallest = float(last[last > 0].min()) if (last > 0).any() else float(positive.min())
     largest = float(positive.max())

@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.contract import UsageError
+from harness.contract.records import StudyRecord
 from harness.store import LOCK_FILE, RunStore
 from harness.study import StudyConfig
 from reports.store import CELL_FILE, EVENTS_FILE, STUDY_FILE, cell_folder, read_study
@@ -80,8 +82,28 @@ def test_targets_that_were_given_hold_until_others_are(tmp_path: Path) -> None:
     store, silent = RunStore(tmp_path), StudyConfig()
     assert store.with_what_was_told(silent) == silent
     store.begin(make_run.study(study={"benchmark": "toy", "targets": [0.8]}))
-    assert store.with_what_was_told(silent).targets == [0.8]
+    assert store.with_what_was_told(silent) == StudyConfig(targets=[0.8])
     assert store.with_what_was_told(StudyConfig(targets=[0.9])).targets == [0.9]
+
+
+def test_the_journal_may_change_and_what_is_not_said_again_stays(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    store.begin(make_run.study(goal="why", command="the first one"))
+
+    def go_on(**said: Any) -> StudyRecord:
+        config = store.with_what_was_told(StudyConfig(**said))
+        now = make_run.study(goal=config.goal, decisions=config.decisions, command="another one")
+        assert store.begin(now) is True
+        return read_study(tmp_path)
+
+    assert go_on() == make_run.study(goal="why", command="the first one")
+    decided = go_on(decisions=["ASHA it is"])
+    expected = {"goal": "why", "decisions": ["ASHA it is"], "command": "another one"}
+    assert decided == make_run.study(**expected)
+    assert go_on(goal="why not", decisions=["PBT", "at night"]) == make_run.study(
+        goal="why not", decisions=["PBT", "at night"], command="another one"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == [STUDY_FILE], "written whole"
 
 
 def test_somebody_elses_folder_is_left_alone(tmp_path: Path) -> None:

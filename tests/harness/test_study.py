@@ -65,6 +65,18 @@ def test_wrong_targets_are_named(wrong: object) -> None:
         parse_targets(wrong)
 
 
+def test_the_journal(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text("goal: ' what to use on Mondays '\ndecisions: [ASHA it is, and Optuna]\n")
+    study = make_study({}, file)
+    assert study.goal == "what to use on Mondays"
+    assert study.decisions == ["ASHA it is", "and Optuna"]
+    file.write_text("decisions: one, and only one\n")
+    assert make_study({}, file).decisions == ["one, and only one"]
+    assert make_study({"decisions": ["PBT"]}, file).decisions == ["PBT"]
+    assert (StudyConfig().goal, StudyConfig().decisions) == (None, [])
+
+
 def test_flags_win_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text("seeds: 3\nbudget: 0.5\nworkers-per-trial: 4\nstrategies: [pbt]\n")
@@ -82,6 +94,9 @@ def test_flags_win_over_the_file(tmp_path: Path) -> None:
         ("budget: -1", "budget: .*greater than 0"),
         ("seeds: x", "seeds must be"),
         ("executor: cloud", "executor: .*'cloud'"),
+        ("goal: ' '", "goal: .*at least 1 character, not ' '"),
+        ("decisions: [1]", "decisions: .*valid string, not 1"),
+        ("decisions: {a: b}", "decisions: .*valid list, not {'a': 'b'}"),
         ("targets: [0.8, .nan]", "^targets must be distinct finite numbers .*, not nan$"),
     ],
 )
@@ -132,6 +147,8 @@ def test_the_rerun_command_gives_the_same_study() -> None:
         strategy_files=[Path("a b.py"), Path("c.py")],
         max_concurrent=2,
         targets=[-0.5, 1e-9],
+        goal="ASHA's worth, in €",
+        decisions=["--asha for 'all'", 'two\nlines, 1 of them "last"'],
         out=Path("runs/x"),
     )
     seen: list[StudyConfig] = []

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from harness.contract import UsageError
 from harness.contract.records import StudyRecord, Summary
 from harness.virtual.costs import read_costs
 from harness.virtual.executor import VirtualExecutor
-from reports.store import cell_slug
+from reports.store import cell_slug, read_study
 from tests.harness.virtual_cells import costs, run_virtual
 from tests.harness.virtual_strategy import STRATEGY
 from tests.harness.virtual_toys import Clockwork
@@ -277,6 +278,28 @@ def test_the_same_bytes_on_other_cores_and_after_an_interruption(
                 ours[f"{folder}/cell.json"]
                 == cell.record.model_dump_json(indent=2).encode() + b"\n"
             )
+
+
+@pytest.mark.cluster
+def test_a_decision_is_written_down_when_all_cells_are_done(
+    tmp_path: Path, cluster: RayCluster
+) -> None:
+    out = tmp_path / "study"
+    words = [*TOY, "--budget", 0.05, "--out", out, "--address", cluster.address]
+    done = run(*words, "--goal", "to see time pass")
+    assert done.returncode == 0, done.stderr + done.stdout
+    cells = {path: path.stat().st_mtime_ns for path in out.glob("cells/*/cell.json")}
+    (out / "report.html").unlink()
+    done = run(*words, "--decision", "it's random search,", "--decision", "for now", "--targets", 9)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert f"going on with {out}" in done.stdout
+    assert {path: path.stat().st_mtime_ns for path in cells} == cells and len(cells) == 1
+    assert (out / "report.html").exists()
+    study = read_study(out)
+    assert (study.goal, study.benchmark.targets) == ("to see time pass", [9.0])
+    assert study.decisions == ["it's random search,", "for now"]
+    assert shlex.join(["--goal", "to see time pass"]) in study.command
+    assert shlex.join(["--decision", "it's random search,"]) in study.command
 
 
 @pytest.mark.cluster
