@@ -172,10 +172,13 @@ def run_of(
     numbers = seeds or sorted({seed for _, seed in cells})
     found = {}
     for (name, seed), events in cells.items():
-        record = CellRecord(
-            events=len(events), events_sha256="", **cell(name, seed, **dict(records or {}))
-        )
         reports = tuple(e for e in events if isinstance(e, Report))
+        best = [
+            e.model_dump(include=set(Incumbent.model_fields)) for e in reports if e.is_incumbent
+        ]
+        incumbent = Incumbent(**best[-1]) if best else None
+        own = cell(name, seed, incumbent=incumbent, **dict(records or {}))
+        record = CellRecord(events=len(events), events_sha256="", **own)
         found[name, seed] = Cell(
             record, reports, tuple(e for e in events if isinstance(e, TrialEnd))
         )

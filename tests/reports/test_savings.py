@@ -89,6 +89,9 @@ def test_epochs_by_hand(run: Run) -> None:
         "epochs_cap": 63, "stopped": 2, "finished": 1, "failed": 2, "diverged": 1, "cut": 1,
         "epochs_full": 38, "epoch_savings": pytest.approx(14 / 38),
         "epochs_of_cap": pytest.approx(24 / 63),
+        # The ledger charges trial 0 with 90 for its one epoch, of nine.
+        "device_seconds_run": 90.0, "device_seconds_saved": pytest.approx(720.0),
+        "device_savings": pytest.approx(720 / 810),
     }  # fmt: skip
     assert (second["epochs_run"], second["epochs_full"]) == (1, 9)
     (both,) = savings_by_strategy(epochs_by_cell(trials_frame(run))).to_dict("records")
@@ -129,14 +132,18 @@ def test_savings_are_a_share(trials: list[tuple[str, int, int]]) -> None:
         [
             {
                 "strategy": "s", "seed": 0, "trial": i, "status": status, "last_epoch": last,
-                "epochs_run": run, "max_epochs": 9,
+                "epochs_run": run, "max_epochs": 9, "device_seconds": 2.0 * run,
             }
             for i, (status, last, run) in enumerate(trials)
         ],
-        columns=["strategy", "seed", "trial", "status", "last_epoch", "epochs_run", "max_epochs"],
+        columns=[
+            "strategy", "seed", "trial", "status", "last_epoch", "epochs_run", "max_epochs",
+            "device_seconds",
+        ],
     )  # fmt: skip
     found = epochs_by_cell(frame)
     assert found["epoch_savings"].between(0, 1, inclusive="left").all()
+    assert found["device_savings"].between(0, 1, inclusive="left").all()
     assert (found["epochs_full"] >= found["epochs_run"]).all()
 
 
