@@ -23,7 +23,7 @@ from harness.cluster.messages import (
     EpochOutcome,
     EpochResult,
 )
-from harness.cluster.spec import ClusterCellSpec
+from harness.cluster.spec import ClusterSpec
 from harness.cluster.storage import Storage
 from harness.cluster.train_spec import TrainRunSpec
 from harness.contract import Benchmark
@@ -88,9 +88,9 @@ class WorkerPool:
 
     # The cell's life ----------------------------------------------------------------------------
 
-    async def start(self, budget_s: float) -> None:
+    async def start(self, budget_s: float | None) -> None:
         """Start every worker group; when all are ready, the cell's clock starts at zero and will
-        cut the cell at ``budget_s``. Raises EpochError if a group does not start."""
+        cut the cell at ``budget_s``, if it has any. Raises EpochError if a group does not start."""
         for slot in self._slots:
             self._launch(slot)
             self._free.put_nowait(slot.index)
@@ -105,8 +105,9 @@ class WorkerPool:
             if slot.death is not None:
                 raise EpochError(slot.death)
         self._origin = self._clock.now()
-        self._budget_s = budget_s
-        asyncio.get_running_loop().call_later(budget_s, self._cut, budget_s)
+        if budget_s is not None:
+            self._budget_s = budget_s
+            asyncio.get_running_loop().call_later(budget_s, self._cut, budget_s)
         self._opened.set()
 
     async def close(self) -> CellAccount:
@@ -336,8 +337,10 @@ def _straggler_reason(outcomes: dict[int, EpochOutcome], workers: int) -> str:
     return f"worker {silent} of {workers} did not report although rank {sorted(outcomes)} had"
 
 
-def start_pool(spec: ClusterCellSpec, benchmark: Benchmark, storage: Storage) -> tuple[Any, Any]:
-    """Create a cell's pool and let it start its groups; returns the actor and the start's future.
+def start_pool(
+    spec: ClusterSpec, benchmark: Benchmark, storage: Storage, budget_s: float | None
+) -> tuple[Any, Any]:
+    """Create a pool and let it start its groups; returns the actor and the start's future.
 
     It lives on this process's node, so that both read the same clock.
     """
@@ -354,4 +357,4 @@ def start_pool(spec: ClusterCellSpec, benchmark: Benchmark, storage: Storage) ->
     here = {f"node:{ray.util.get_node_ip_address()}": 0.001}
     actor = ray.remote(num_cpus=0, max_concurrency=calls, resources=here)(WorkerPool)
     pool = actor.remote(spec.devices.slots, train_spec)
-    return pool, pool.start.remote(spec.budget_seconds)
+    return pool, pool.start.remote(budget_s)
