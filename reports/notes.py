@@ -71,6 +71,10 @@ def caveats(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
             f"Not compared, having a score for fewer seeds: {_listed(analysis.verdict.left_out)}."
         )
     lines += [f"{name}, seed {seed}: {reason}." for (name, seed), reason in run.problems.items()]
+    lines += [
+        f"{name}, seed {seed} has no retrainings: {reason}."
+        for (name, seed), reason in run.not_retrained.items()
+    ]
     for (name, seed), cell in run.cells.items():
         record = cell.record
         if record.status == "failed":
