@@ -150,8 +150,13 @@ class WorkerPool:
         if self._holders.pop(index, None) is not None:
             self._free.put_nowait(index)
 
-    async def train(self, index: int, command: EpochCommand) -> EpochResult:
+    async def train(
+        self, index: int, command: EpochCommand, limit_s: float | None = None
+    ) -> EpochResult:
         """Have a slot's workers run one command.
+
+        ``limit_s``: a command that no rank has done by then hangs. (A cell's needs none: the cut
+        ends it.)
 
         Raises:
             EpochError: the session raised, or the group died or hung (it is started again).
@@ -181,7 +186,7 @@ class WorkerPool:
         for future in slot.waiting.values():
             future.set_result(command)
         slot.waiting.clear()
-        outcomes = await self._unless_over(self._gather(slot))
+        outcomes = await self._unless_over(self._gather(slot, limit_s))
         reported_s = self._now_s()
         slot.in_flight_since_s = None
         spans = _mean_spans(outcomes)
@@ -240,10 +245,11 @@ class WorkerPool:
             raise CellOverError
         return work.result()
 
-    async def _gather(self, slot: _Slot) -> list[EpochOutcome]:
+    async def _gather(self, slot: _Slot, limit_s: float | None) -> list[EpochOutcome]:
         """Every rank's outcome of the command under way, or one error outcome for all."""
         started = self._clock.now()
-        deadline: float | None = None
+        deadline = None if limit_s is None else started + limit_s
+        is_first = True
         while len(slot.outcomes) < self._spec.workers and slot.death is None:
             timeout = None if deadline is None else max(deadline - self._clock.now(), 0.0)
             try:
@@ -251,7 +257,8 @@ class WorkerPool:
             except TimeoutError:
                 return [self._replace(slot, _straggler_reason(slot.outcomes, self._spec.workers))]
             slot.outcome_came.clear()
-            if deadline is None and slot.outcomes:
+            if is_first and slot.outcomes:
+                is_first = False
                 elapsed = self._clock.now() - started
                 failed = any(outcome.error for outcome in slot.outcomes.values())
                 patience = max(STRAGGLER_MIN_S, STRAGGLER_FACTOR * elapsed)
@@ -330,6 +337,8 @@ def _first_log(outcomes: list[EpochOutcome]) -> str:
 
 
 def _straggler_reason(outcomes: dict[int, EpochOutcome], workers: int) -> str:
+    if not outcomes:
+        return f"none of {workers} worker(s) reported in time"
     errors = [outcome.error for outcome in outcomes.values() if outcome.error]
     if errors:
         return errors[0]
