@@ -19,8 +19,9 @@ LOCK_FILE, LOG_FILE, EARLIER = ".lock", "run.log", "earlier"
 CHANGING = frozenset({"created_at", "command", "git_commit", "git_dirty", "machine"})
 """Fields of a study record that may differ between a run and its resumption."""
 
-UNSTATED = frozenset({"address", "storage", "data_dir", "out", "costs"})
-"""Fields of a study's configuration that say where, not what."""
+UNSTATED = frozenset({"address", "storage", "data_dir", "out", "costs", "retrain"})
+"""Fields of a study's configuration that say where, or what comes after the cells, not what they
+are."""
 
 
 class RunStore:

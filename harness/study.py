@@ -99,6 +99,7 @@ class StudyConfig(BaseModel):
     devices_per_worker: Positive | None = None
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
     max_same_failures: Annotated[int, Field(ge=0)] = 3
+    retrain: Annotated[int, Field(ge=0)] = 0
     executor: ExecutorName = "cluster"
     devices: Annotated[int, Field(ge=1)] | None = None
     costs: Path | None = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from harness.cell import CellSpec, StudySpec
+from harness.contract.records import Record, Retraining
+from harness.retraining.job import RetrainJob
 
 
 class ClusterSpec(StudySpec):
@@ -18,3 +20,16 @@ class ClusterSpec(StudySpec):
 
 class ClusterCellSpec(ClusterSpec, CellSpec):
     """A cell, and the cluster it runs on."""
+
+
+class ClusterRetrainSpec(ClusterSpec):
+    """Retrainings, and the cluster they run on."""
+
+    jobs: list[RetrainJob]
+
+
+class JobDone(Record):
+    """What the retrainings' process says of each, as a line. ``job``: its index."""
+
+    job: int
+    retraining: Retraining
