@@ -1,4 +1,4 @@
-"""One cell as data, whatever executor runs it: what it is given, and how far it is."""
+"""A study's work as data, whatever executor does it: what a cell is given, and how far it is."""
 
 from __future__ import annotations
 
@@ -11,24 +11,29 @@ from harness.contract.records import DevicesRecord
 from harness.study import StudyConfig
 
 
-class CellSpec(BaseModel):
-    """``budget_epochs``: about how many epochs of one trial the budget pays for."""
+class StudySpec(BaseModel):
+    """What trains for a study, and on what."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    strategy: str
-    seed: int
     study: StudyConfig
     dataset_path: Path | None
     dataset_source: str
     dataset_sha256: str
     devices: DevicesRecord
-    budget_device_seconds: float
-    budget_epochs: float
 
     @property
     def dataset(self) -> Dataset:
         return Dataset(self.dataset_path, self.dataset_source, self.dataset_sha256)
+
+
+class CellSpec(StudySpec):
+    """``budget_epochs``: about how many epochs of one trial the budget pays for."""
+
+    strategy: str
+    seed: int
+    budget_device_seconds: float
+    budget_epochs: float
 
     @property
     def devices_per_slot(self) -> float:

@@ -35,16 +35,22 @@ class DecidedStudy:
         epoch = self.benchmark.epoch_device_seconds(self.devices.kind)
         return self.budget_device_seconds / epoch
 
-    def cell_fields(self, strategy: str, seed: int) -> dict[str, Any]:
-        """The fields of a :class:`harness.cell.CellSpec`."""
+    def fields(self) -> dict[str, Any]:
+        """The fields of a :class:`harness.cell.StudySpec`."""
         return {
-            "strategy": strategy,
-            "seed": seed,
             "study": self.config,
             "dataset_path": self.dataset.path,
             "dataset_source": self.dataset.source,
             "dataset_sha256": self.dataset.sha256,
             "devices": self.devices,
+        }
+
+    def cell_fields(self, strategy: str, seed: int) -> dict[str, Any]:
+        """The fields of a :class:`harness.cell.CellSpec`."""
+        return {
+            **self.fields(),
+            "strategy": strategy,
+            "seed": seed,
             "budget_device_seconds": self.budget_device_seconds,
             "budget_epochs": self.budget_epochs,
         }

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from harness.contract import Benchmark
-from harness.contract.records import CellRecord, DevicesRecord
+from harness.contract.records import CellRecord, DevicesRecord, Retraining
 from harness.decided import DecidedStudy
 from harness.live import Display
+from harness.retraining.job import RetrainJob
 from harness.store import RunStore
 from harness.study import StudyConfig
 
 Outcomes = dict[tuple[str, int], str | None]
 """(strategy, seed) → why the cell failed, or ``None``."""
+
+RetrainingDone = Callable[[int, Retraining], None]
+"""Told which job is done, by its index, and what came of it."""
 
 
 class Executor(Protocol):
@@ -39,6 +43,18 @@ class Executor(Protocol):
 
     def run(self, study: DecidedStudy, store: RunStore, shown: Display) -> Outcomes:
         """Run every cell that is not finished yet."""
+
+    def retrain(
+        self,
+        study: DecidedStudy,
+        store: RunStore,
+        jobs: Sequence[RetrainJob],
+        done: RetrainingDone,
+    ) -> str | None:
+        """Train every job, in whatever order; ``done`` is called for each, in one thread.
+
+        Returns why some were not trained, if so.
+        """
 
 
 def show_end(shown: Display, index: int, outcome: CellRecord | str) -> str | None:

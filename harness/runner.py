@@ -25,6 +25,7 @@ from harness.executor import Executor, Outcomes, open_executor
 from harness.live import Expected, display, duration
 from harness.problem import make_problem
 from harness.provenance import git_state, machine, rerun_command, versions
+from harness.retraining.run import retrain_incumbents
 from harness.store import LOG_FILE, RunStore
 from harness.study import StudyConfig
 from strategies.check import build_plan, misfit
@@ -70,6 +71,7 @@ def run_study(config: StudyConfig, console: Console) -> int:
             _announce(console, study, executor, out, resumed)
             try:
                 outcomes = _run_cells(study, executor, store, console, clock)
+                retrain_incumbents(study, executor, store, console, clock)
             except KeyboardInterrupt:
                 _say_how_to_go_on(console, study, record.command, store)
                 raise

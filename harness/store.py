@@ -25,8 +25,9 @@ CHANGING = frozenset(
 )  # fmt: skip
 """Fields of a study record that may differ between a run and its resumption."""
 
-UNSTATED = frozenset({"address", "storage", "data_dir", "out", "costs", "targets"})
-"""Fields of a study's configuration that say where, not what, or what to look for in its report."""
+UNSTATED = frozenset({"address", "storage", "data_dir", "out", "costs", "targets", "retrain"})
+"""Fields of a study's configuration that say where, what to look for in its report, or what comes
+after the cells: not what the cells are."""
 
 
 class RunStore:

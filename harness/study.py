@@ -139,6 +139,7 @@ class StudyConfig(BaseModel):
     targets: Targets | None = None
     goal: Text | None = None
     decisions: Annotated[list[Text], BeforeValidator(_as_list)] = []
+    retrain: Annotated[int, Field(ge=0)] = 0
     executor: ExecutorName = "cluster"
     devices: Annotated[int, Field(ge=1)] | None = None
     costs: Path | None = None

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.contract.records import (
-    CellRecord,
-    Report,
-    RetrainRecord,
-    StudyRecord,
-    TrialEnd,
-)
+from harness.contract.records import CellRecord, Report, RetrainRecord, StudyRecord, TrialEnd
 
 CellKey = tuple[str, int]
 """(strategy, seed)"""
@@ -19,12 +13,16 @@ CellKey = tuple[str, int]
 
 @dataclass(frozen=True)
 class Cell:
-    """One finished cell; its events in the order in which they were written."""
+    """One finished cell; its events in the order in which they were written.
+
+    ``retrained``: its incumbent's retrainings, or ``None`` and why there are none.
+    """
 
     record: CellRecord
     reports: tuple[Report, ...]
     ends: tuple[TrialEnd, ...]
     retrained: RetrainRecord | None = None
+    not_retrained: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,3 +41,15 @@ class Run:
     def keys(self) -> list[CellKey]:
         """Every cell that the study asked for, in the study's order."""
         return [(s.name, seed) for s in self.study.strategies for seed in self.study.seeds]
+
+    @property
+    def not_retrained(self) -> dict[CellKey, str]:
+        """Cells whose incumbent was to be trained again and has no record of it, and why."""
+        was_asked = bool(self.study.study.get("retrain"))
+        if not (was_asked or any(cell.retrained for cell in self.cells.values())):
+            return {}
+        return {
+            key: cell.not_retrained
+            for key, cell in self.cells.items()
+            if cell.not_retrained is not None and cell.record.incumbent is not None
+        }

@@ -14,15 +14,17 @@ from harness.contract.records import (
     FORMAT_VERSION,
     CellRecord,
     EventLine,
+    Incumbent,
     Record,
     Report,
+    RetrainRecord,
     StudyRecord,
     TrialEnd,
 )
 from reports.run import Cell, CellKey, Run
 
-STUDY_FILE, CELLS_FOLDER, CELL_FILE, EVENTS_FILE = (
-    "study.json", "cells", "cell.json", "events.jsonl",
+STUDY_FILE, CELLS_FOLDER, CELL_FILE, EVENTS_FILE, RETRAINED_FILE = (
+    "study.json", "cells", "cell.json", "events.jsonl", "retrained.json",
 )  # fmt: skip
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.")
@@ -116,7 +118,24 @@ def read_cell(folder: Path) -> Cell:
             reports.append(event)
         else:
             ends.append(event)
-    return Cell(record, tuple(reports), tuple(ends))
+    retrained = read_retrained(folder, record.incumbent)
+    if isinstance(retrained, str):
+        return Cell(record, tuple(reports), tuple(ends), not_retrained=retrained)
+    return Cell(record, tuple(reports), tuple(ends), retrained)
+
+
+def read_retrained(folder: Path, incumbent: Incumbent | None) -> RetrainRecord | str:
+    """The retrainings of a cell's incumbent, or why there are none."""
+    if not (folder / RETRAINED_FILE).exists():
+        return f"there is no {RETRAINED_FILE}"
+    try:
+        record = _read_record(folder / RETRAINED_FILE, RetrainRecord, RETRAINED_FILE)
+    except UnreadableError as error:
+        return str(error)
+    if incumbent is None or (record.trial, record.epoch) != (incumbent.trial, incumbent.epoch):
+        found = f"trial {record.trial}, epoch {record.epoch}"
+        return f"{RETRAINED_FILE} is of another incumbent: {found}"
+    return record
 
 
 def verify_cell(folder: Path) -> CellRecord | str:

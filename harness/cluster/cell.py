@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
-from benchmarks.registry import BENCHMARKS, make_benchmark
+from benchmarks.registry import make_benchmark
 from harness.cell import CellProgress
 from harness.clock import Clock
 from harness.cluster.messages import EpochError
@@ -20,7 +20,6 @@ from harness.cluster.pool import start_pool
 from harness.cluster.spec import ClusterCellSpec
 from harness.cluster.storage import open_storage
 from harness.contract.records import CellRecord
-from harness.contract.registry import module_of_file
 from harness.ledger import CellAccount
 from strategies.registry import STRATEGIES
 
@@ -43,7 +42,7 @@ def run_cell(
     report(CellProgress(phase="starting"))
     benchmark = make_benchmark(spec.study.benchmark, spec.study.benchmark_options)
     storage = open_storage(spec.storage).child(spec.name)
-    pool, opening = start_pool(spec, benchmark, storage)
+    pool, opening = start_pool(spec, benchmark, storage, spec.budget_seconds)
     # Loaded while the groups start.
     from harness.cluster.incumbent_saver import IncumbentSaver
     from harness.cluster.tuning_run import run_tuner
@@ -66,17 +65,6 @@ def run_cell(
         wall_seconds=clock.now() - started,
         warnings=saver.finish(),
     )
-
-
-def load_files(spec: ClusterCellSpec) -> None:
-    """Register the user's own files; their classes travel to the workers by value."""
-    for registry, files in (
-        (STRATEGIES, spec.study.strategy_files),
-        (BENCHMARKS, spec.study.benchmark_files),
-    ):
-        for path in files:
-            registry.add_file(path)
-            ray.cloudpickle.register_pickle_by_value(module_of_file(path))
 
 
 class Watch:

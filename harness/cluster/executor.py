@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.cluster.launcher import launch_cell
+from harness.cluster.launcher import launch, launch_cell
 from harness.cluster.ray_cluster import RayCluster, ray_cluster
-from harness.cluster.spec import ClusterCellSpec
-from harness.cluster.storage import Storage, is_local, open_storage
+from harness.cluster.spec import ClusterCellSpec, ClusterRetrainSpec, JobDone
+from harness.cluster.storage import is_local, open_storage
 from harness.contract import Benchmark, UsageError
 from harness.contract.records import CellRecord, DevicesRecord
 from harness.decided import DecidedStudy
 from harness.devices import decide_devices
-from harness.executor import Outcomes, show_end
+from harness.executor import Outcomes, RetrainingDone, show_end
 from harness.live import Display
+from harness.retraining.job import RetrainJob
 from harness.store import RunStore
 from harness.study import StudyConfig
 from reports.store import cell_slug, verify_cell
+
+RETRAINING_LOG = "retraining.log"
 
 
 class ClusterExecutor:
@@ -46,53 +49,79 @@ class ClusterExecutor:
         return {"executor": "cluster"}
 
     def run(self, study: DecidedStudy, store: RunStore, shown: Display) -> Outcomes:
-        default = store.folder.resolve() / "storage"
-        place = study.config.storage or str(default)
-        storage = open_storage(place)
+        places = _Places(study, store, self._cluster)
         outcomes: Outcomes = {}
-        try:
-            for index, cell in enumerate(study.cells):
-                before = store.finished(*cell)
-                if isinstance(before, CellRecord):
-                    shown.ended(index, before, kept=True)
-                    outcomes[cell] = None
-                    continue
-                outcomes[cell] = self._run_cell(study, store, storage, place, index, shown)
-        finally:
-            # Empty again whenever no cell is running.
-            with contextlib.suppress(OSError):
-                default.rmdir()
+        for index, cell in enumerate(study.cells):
+            before = store.finished(*cell)
+            if isinstance(before, CellRecord):
+                shown.ended(index, before, kept=True)
+                outcomes[cell] = None
+                continue
+            outcomes[cell] = self._run_cell(study, store, places, index, shown)
         return outcomes
 
-    def _run_cell(
+    def retrain(
         self,
         study: DecidedStudy,
         store: RunStore,
-        storage: Storage,
-        place: str,
-        index: int,
-        shown: Display,
+        jobs: Sequence[RetrainJob],
+        done: RetrainingDone,
+    ) -> str | None:
+        slots = min(study.devices.slots, len(jobs))
+        fields = study.fields() | {"devices": study.devices.model_copy(update={"slots": slots})}
+        log = store.folder / RETRAINING_LOG
+
+        def on_line(line: str) -> None:
+            said = JobDone.model_validate_json(line)
+            done(said.job, said.retraining)
+
+        with _Places(study, store, self._cluster).one("retraining") as place:
+            spec = ClusterRetrainSpec(**fields, **place, jobs=list(jobs))
+            code = launch(["harness.cluster.retraining_process"], spec, log, on_line)
+        return None if code == 0 else f"their process ended with exit code {code}; see {log}"
+
+    def _run_cell(
+        self, study: DecidedStudy, store: RunStore, places: _Places, index: int, shown: Display
     ) -> str | None:
         strategy, seed = study.cells[index]
         folder = store.fresh_cell(strategy, seed)
         log = folder / "log.txt"
         shown.started(index)
-        spec = ClusterCellSpec(
-            **study.cell_fields(strategy, seed),
-            ray_address=self._cluster.address,
-            ships_code=not self._cluster.is_ours,
-            storage=place,
-            name=f"{store.folder.name}-{cell_slug(strategy, seed)}-{uuid.uuid4().hex[:8]}",
-        )
-        try:
+        with places.one(cell_slug(strategy, seed)) as place:
+            spec = ClusterCellSpec(**study.cell_fields(strategy, seed), **place)
             code = launch_cell(spec, folder, log, lambda progress: shown.progress(index, progress))
-        finally:
-            # Here, not in the cell's process, so that nothing is left of one that was killed.
-            storage.child(spec.name).delete()
         outcome = verify_cell(folder)
         if isinstance(outcome, str):
             outcome = f"its process ended with exit code {code}; see {log}"
         return show_end(shown, index, outcome)
+
+
+class _Places:
+    """Where the processes of a study run, and where they keep their checkpoints."""
+
+    def __init__(self, study: DecidedStudy, store: RunStore, cluster: RayCluster) -> None:
+        self._cluster, self._run = cluster, store.folder.name
+        self._default = store.folder.resolve() / "storage"
+        self._place = study.config.storage or str(self._default)
+        self._storage = open_storage(self._place)
+
+    @contextlib.contextmanager
+    def one(self, name: str) -> Iterator[dict[str, Any]]:
+        """The fields of a :class:`ClusterSpec` that say so. What the process leaves is removed."""
+        unique = f"{self._run}-{name}-{uuid.uuid4().hex[:8]}"
+        try:
+            yield {
+                "ray_address": self._cluster.address,
+                "ships_code": not self._cluster.is_ours,
+                "storage": self._place,
+                "name": unique,
+            }
+        finally:
+            # Here, not in the process, so that nothing is left of one that was killed.
+            self._storage.child(unique).delete()
+            # Empty again whenever nothing is running.
+            with contextlib.suppress(OSError):
+                self._default.rmdir()
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Starts a cell's own process and follows it: the study's side of ``cell_process``."""
+"""Starts a process of the study's own and follows it: the study's side of ``process``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.cell import CellProgress
-from harness.cluster.spec import ClusterCellSpec
+from harness.cluster.spec import ClusterCellSpec, ClusterSpec
 
 TERMINATE_GRACE_S = 10.0
 
@@ -20,13 +20,26 @@ TERMINATE_GRACE_S = 10.0
 def launch_cell(
     spec: ClusterCellSpec, folder: Path, log: Path, on_progress: Callable[[CellProgress], None]
 ) -> int:
-    """Run a cell to its end in a process of its own; returns its exit code.
+    """Run a cell to its end in a process of its own; returns its exit code."""
+    return launch(
+        ["harness.cluster.cell_process", str(folder)],
+        spec,
+        log,
+        lambda line: on_progress(CellProgress.model_validate_json(line)),
+    )
+
+
+def launch(module: list[str], spec: ClusterSpec, log: Path, on_line: Callable[[str], None]) -> int:
+    """Run ``python -m MODULE ARGUMENT… STATUS_FD`` to its end; returns its exit code.
+
+    It gets ``spec`` as JSON on its standard input, and its standard streams are the log. Each line
+    that it writes to the file descriptor STATUS_FD goes to ``on_line``, called in another thread.
 
     The process is in a session of its own, so that Ctrl-C reaches only the caller; whatever
     interrupts this call ends that session.
     """
     reader, writer = os.pipe()
-    command = [sys.executable, "-m", "harness.cluster.cell_process", str(folder), str(writer)]
+    command = [sys.executable, "-m", *module, str(writer)]
     with log.open("ab") as output:
         process = subprocess.Popen(
             command,
@@ -37,23 +50,24 @@ def launch_cell(
             start_new_session=True,
         )
     os.close(writer)
-    follower = threading.Thread(target=_follow, args=(reader, on_progress), daemon=True)
+    follower = threading.Thread(target=_follow, args=(reader, on_line), daemon=True)
     follower.start()
     try:
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
             pipe.write(spec.model_dump_json().encode())
         code = process.wait()
-        follower.join(timeout=5)
     finally:
         _end_session(process)
+        # What the process said before its end counts, whatever ended it.
+        follower.join(timeout=5)
     return code
 
 
-def _follow(reader: int, on_progress: Callable[[CellProgress], None]) -> None:
+def _follow(reader: int, on_line: Callable[[str], None]) -> None:
     with os.fdopen(reader) as lines:
         for line in lines:
-            on_progress(CellProgress.model_validate_json(line))
+            on_line(line)
 
 
 def _end_session(process: subprocess.Popen[bytes]) -> None:

@@ -23,7 +23,7 @@ from harness.cluster.messages import (
     EpochOutcome,
     EpochResult,
 )
-from harness.cluster.spec import ClusterCellSpec
+from harness.cluster.spec import ClusterSpec
 from harness.cluster.storage import Storage
 from harness.cluster.train_spec import TrainRunSpec
 from harness.contract import Benchmark
@@ -88,9 +88,9 @@ class WorkerPool:
 
     # The cell's life ----------------------------------------------------------------------------
 
-    async def start(self, budget_s: float) -> None:
+    async def start(self, budget_s: float | None) -> None:
         """Start every worker group; when all are ready, the cell's clock starts at zero and will
-        cut the cell at ``budget_s``. Raises EpochError if a group does not start."""
+        cut the cell at ``budget_s``, if it has any. Raises EpochError if a group does not start."""
         for slot in self._slots:
             self._launch(slot)
             self._free.put_nowait(slot.index)
@@ -105,8 +105,9 @@ class WorkerPool:
             if slot.death is not None:
                 raise EpochError(slot.death)
         self._origin = self._clock.now()
-        self._budget_s = budget_s
-        asyncio.get_running_loop().call_later(budget_s, self._cut, budget_s)
+        if budget_s is not None:
+            self._budget_s = budget_s
+            asyncio.get_running_loop().call_later(budget_s, self._cut, budget_s)
         self._opened.set()
 
     async def close(self) -> CellAccount:
@@ -149,8 +150,13 @@ class WorkerPool:
         if self._holders.pop(index, None) is not None:
             self._free.put_nowait(index)
 
-    async def train(self, index: int, command: EpochCommand) -> EpochResult:
+    async def train(
+        self, index: int, command: EpochCommand, limit_s: float | None = None
+    ) -> EpochResult:
         """Have a slot's workers run one command.
+
+        ``limit_s``: a command that no rank has done by then hangs. (A cell's needs none: the cut
+        ends it.)
 
         Raises:
             EpochError: the session raised, or the group died or hung (it is started again).
@@ -180,7 +186,7 @@ class WorkerPool:
         for future in slot.waiting.values():
             future.set_result(command)
         slot.waiting.clear()
-        outcomes = await self._unless_over(self._gather(slot))
+        outcomes = await self._unless_over(self._gather(slot, limit_s))
         reported_s = self._now_s()
         slot.in_flight_since_s = None
         spans = _mean_spans(outcomes)
@@ -239,10 +245,11 @@ class WorkerPool:
             raise CellOverError
         return work.result()
 
-    async def _gather(self, slot: _Slot) -> list[EpochOutcome]:
+    async def _gather(self, slot: _Slot, limit_s: float | None) -> list[EpochOutcome]:
         """Every rank's outcome of the command under way, or one error outcome for all."""
         started = self._clock.now()
-        deadline: float | None = None
+        deadline = None if limit_s is None else started + limit_s
+        is_first = True
         while len(slot.outcomes) < self._spec.workers and slot.death is None:
             timeout = None if deadline is None else max(deadline - self._clock.now(), 0.0)
             try:
@@ -250,7 +257,8 @@ class WorkerPool:
             except TimeoutError:
                 return [self._replace(slot, _straggler_reason(slot.outcomes, self._spec.workers))]
             slot.outcome_came.clear()
-            if deadline is None and slot.outcomes:
+            if is_first and slot.outcomes:
+                is_first = False
                 elapsed = self._clock.now() - started
                 failed = any(outcome.error for outcome in slot.outcomes.values())
                 patience = max(STRAGGLER_MIN_S, STRAGGLER_FACTOR * elapsed)
@@ -329,6 +337,8 @@ def _first_log(outcomes: list[EpochOutcome]) -> str:
 
 
 def _straggler_reason(outcomes: dict[int, EpochOutcome], workers: int) -> str:
+    if not outcomes:
+        return f"none of {workers} worker(s) reported in time"
     errors = [outcome.error for outcome in outcomes.values() if outcome.error]
     if errors:
         return errors[0]
@@ -336,8 +346,10 @@ def _straggler_reason(outcomes: dict[int, EpochOutcome], workers: int) -> str:
     return f"worker {silent} of {workers} did not report although rank {sorted(outcomes)} had"
 
 
-def start_pool(spec: ClusterCellSpec, benchmark: Benchmark, storage: Storage) -> tuple[Any, Any]:
-    """Create a cell's pool and let it start its groups; returns the actor and the start's future.
+def start_pool(
+    spec: ClusterSpec, benchmark: Benchmark, storage: Storage, budget_s: float | None
+) -> tuple[Any, Any]:
+    """Create a pool and let it start its groups; returns the actor and the start's future.
 
     It lives on this process's node, so that both read the same clock.
     """
@@ -354,4 +366,4 @@ def start_pool(spec: ClusterCellSpec, benchmark: Benchmark, storage: Storage) ->
     here = {f"node:{ray.util.get_node_ip_address()}": 0.001}
     actor = ray.remote(num_cpus=0, max_concurrency=calls, resources=here)(WorkerPool)
     pool = actor.remote(spec.devices.slots, train_spec)
-    return pool, pool.start.remote(spec.budget_seconds)
+    return pool, pool.start.remote(budget_s)

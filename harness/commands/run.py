@@ -168,6 +168,14 @@ def run(
             rich_help_panel=MORE,
         ),
     ] = None,
+    retrain: Annotated[
+        int | None,
+        typer.Option(
+            help="When all cells are done, and outside the budget: train each one's incumbent "
+            "again from its start, with so many seeds that no cell had. [default: 0]",
+            rich_help_panel=MORE,
+        ),
+    ] = None,
 ) -> None:
     """Run every strategy under the same budget and write report.html.
 
@@ -197,6 +205,7 @@ def run(
         "benchmark_files": benchmark_file or None,
         "data_seed": data_seed,
         "max_same_failures": max_same_failures,
+        "retrain": retrain,
     }
     study = make_study({k: v for k, v in given.items() if v is not None}, config)
     raise typer.Exit(_run(study))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,13 @@ from harness.contract.records import CellRecord, DevicesRecord
 from harness.contract.registry import module_of_file
 from harness.decided import DecidedStudy
 from harness.devices import ClusterDevices, decide_devices
-from harness.executor import Outcomes, show_end
+from harness.executor import Outcomes, RetrainingDone, show_end
 from harness.live import Display
+from harness.retraining.job import RetrainJob
 from harness.store import RunStore
 from harness.study import StudyConfig
 from harness.virtual.costs import Costs, read_costs
+from harness.virtual.retraining import batches, run_retrain_task
 from harness.virtual.task import CellTask, ProgressBoard, run_cell_task
 from reports.store import CELL_FILE, verify_cell
 
@@ -63,18 +65,7 @@ class VirtualExecutor:
                 waiting.append(index)
         if not waiting:
             return outcomes
-        for path in (*study.config.strategy_files, *study.config.benchmark_files):
-            # The nodes have no such file: its classes travel by value.
-            ray.cloudpickle.register_pickle_by_value(module_of_file(path))
-        if study.benchmark.light_sessions:
-            # What it reads or fits once is done here, and travels with it to every task.
-            try:
-                study.benchmark.session(Worker(), study.dataset, study.config.data_seed)
-            except UsageError:
-                raise
-            except Exception:
-                pass  # Each cell fails on it as well, and says why.
-        benchmark = ray.put(study.benchmark)
+        benchmark = _sent_ahead(study)
         board = ray.remote(num_cpus=0)(ProgressBoard).remote()
         strategies = {strategy.name: strategy for strategy in study.strategies}
         running = {}
@@ -97,6 +88,50 @@ class VirtualExecutor:
                 index = running.pop(task)
                 outcomes[study.cells[index]] = _keep(study, store, index, task, shown)
         return {cell: outcomes[cell] for cell in study.cells}
+
+    def retrain(
+        self,
+        study: DecidedStudy,
+        store: RunStore,
+        jobs: Sequence[RetrainJob],
+        done: RetrainingDone,
+    ) -> str | None:
+        benchmark = _sent_ahead(study)
+        running = {
+            run_retrain_task.remote(
+                [jobs[index] for index in batch], benchmark, study.dataset, study.config.data_seed
+            ): batch
+            for batch in batches(jobs, study.benchmark)
+        }
+        why = None
+        while running:
+            ended, _ = ray.wait(list(running), timeout=POLL_SECONDS)
+            for task in ended:
+                batch = running.pop(task)
+                try:
+                    retrainings = ray.get(task)
+                except ray.exceptions.RayError as error:
+                    why = str(error).strip().splitlines()[-1]
+                    continue
+                for index, retraining in zip(batch, retrainings, strict=True):
+                    done(index, retraining)
+        return why
+
+
+def _sent_ahead(study: DecidedStudy) -> Any:
+    """The study's benchmark, ready for every task, as a Ray object."""
+    for path in (*study.config.strategy_files, *study.config.benchmark_files):
+        # The nodes have no such file: its classes travel by value.
+        ray.cloudpickle.register_pickle_by_value(module_of_file(path))
+    if study.benchmark.light_sessions:
+        # What it reads or fits once is done here, and travels with it to every task.
+        try:
+            study.benchmark.session(Worker(), study.dataset, study.config.data_seed)
+        except UsageError:
+            raise
+        except Exception:
+            pass  # Each task fails on it as well, and says why.
+    return ray.put(study.benchmark)
 
 
 def _keep(

@@ -44,6 +44,14 @@ class ProgressBoard:
         return sorted(news.items())
 
 
+def keep_to_one_core(benchmark: Benchmark) -> None:
+    """One core is what a task asked for, and sums in another order are other numbers."""
+    if not benchmark.light_sessions:
+        import torch
+
+        torch.set_num_threads(1)
+
+
 @ray.remote(num_cpus=1, max_retries=2)
 def run_cell_task(task: CellTask, benchmark: Benchmark, board: Any) -> Files:
     """Run a cell; the files of its folder. An error is in its log, and then there is no record."""
@@ -52,11 +60,7 @@ def run_cell_task(task: CellTask, benchmark: Benchmark, board: Any) -> Files:
         board.put.remote(task.index, progress)
 
     report(CellProgress(phase="running"))
-    if not benchmark.light_sessions:
-        # One core is what the task asked for, and sums in another order are other numbers.
-        import torch
-
-        torch.set_num_threads(1)
+    keep_to_one_core(benchmark)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with (folder / "log.txt").open("w") as log, contextlib.redirect_stderr(log):

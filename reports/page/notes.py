@@ -111,6 +111,10 @@ def caveats(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
         )
     lines += [f"{name} was left out: {reason}." for name, reason in run.study.left_out.items()]
     lines += [f"{cells}: {reason}." for cells, reason in _by_reason(run.problems.items())]
+    lines += [
+        f"{cells} without retrainings: {reason}."
+        for cells, reason in _by_reason(run.not_retrained.items())
+    ]
     failed, unspent = [], []
     for key, cell in run.cells.items():
         record = cell.record

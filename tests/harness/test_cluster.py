@@ -20,14 +20,17 @@ from benchmarks.testing import assert_same_state
 from harness.cluster.messages import EpochCommand
 from harness.cluster.pool import WorkerPool
 from harness.cluster.ray_cluster import RayCluster
+from harness.cluster.retraining import retrain_on
 from harness.cluster.storage import Storage
 from harness.cluster.train_spec import TrainRunSpec
-from harness.contract.records import KINDS, Incumbent, Report, TrialEnd
+from harness.contract.records import KINDS, Incumbent, Report, Retraining, TrialEnd
+from harness.retraining.job import RetrainJob
 from harness.tuning.scheduler import RecordingScheduler
 from harness.tuning.scores import Scoreboard
 from harness.tuning.states import unpack_state
 from reports.run import Cell
 from tests.harness.conftest import RunCell
+from tests.harness.toy_benchmark import Toy
 
 pytestmark = pytest.mark.cluster
 
@@ -200,6 +203,51 @@ def test_two_slots_where_less_is_better(run_cell: RunCell) -> None:
     assert max(seen) == 2
     spans = sorted((r.started_s, r.reported_s, r.slot) for r in cell.reports)
     assert any(a[1] > b[0] for a, b in itertools.pairwise(spans)), "never at once"
+
+
+def test_retrainings_that_fail_die_and_hang_leave_the_next_one_its_workers(
+    cluster: RayCluster, tmp_path: Path
+) -> None:
+    benchmark = Toy(folder=str(tmp_path))
+    spec = TrainRunSpec(
+        benchmark=benchmark,
+        dataset=benchmark.find_data(None),
+        data_seed=0,
+        workers=2,
+        device_kind="CPU",
+        devices_per_worker=1.0,
+        storage=Storage(str(tmp_path)),
+    )
+    good = {"x": 0.25, "fault": "none"}
+    paths: list[list[dict[str, Any]]] = [
+        [good] * 3,
+        [good, {**good, "x": 0.5}, {**good, "x": 0.5}],
+        *[[{**good, "fault": fault}] * 3 for fault in ("raise", "nan", "die_once", "hang")],
+        [good] * 3,
+    ]
+    jobs = [
+        RetrainJob(cell=0, configs=configs, seed=seed, epoch_seconds=0.1)
+        for seed, configs in enumerate(paths)
+    ]
+    done: dict[int, Retraining] = {}
+    pool: Any = ray.remote(num_cpus=0, max_concurrency=50)(WorkerPool).remote(1, spec)
+    ray.get(pool.start.remote(None))
+    try:
+        retrain_on(pool, 1, jobs, benchmark, done.__setitem__, limit_s=lambda job: 5.0)
+    finally:
+        ray.get(pool.close.remote())
+        ray.kill(pool)
+    assert list(done) == [0, 1, 2, 3, 4, 5, 6]
+    assert [done[index].seed for index in done] == list(done)
+    assert [done[index].validation_score for index in (0, 1, 6)] == [0.21875, 0.4375, 0.21875]
+    assert done[1].test_score == 0.4375 / 2
+    reasons = [str(done[index].reason) for index in (2, 3, 4, 5)]
+    assert reasons[:2] == [
+        "epoch 2 of 3: ValueError: x = 0.25 is too much",
+        "epoch 2 of 3: diverged: a score of nan",
+    ]
+    assert reasons[2].startswith("epoch 2 of 3: ") and "died" in reasons[2]
+    assert reasons[3] == "epoch 2 of 3: none of 2 worker(s) reported in time"
 
 
 def test_a_trial_goes_on_bit_for_bit_in_a_fresh_worker_group(

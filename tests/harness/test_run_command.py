@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.cluster.ray_cluster import RayCluster
 from harness.contract import UsageError
-from harness.contract.records import Summary
+from harness.contract.records import CellRecord, RetrainRecord, Summary
 
 TOY_FILE = Path(__file__).with_name("toy_benchmark.py")
 
@@ -42,6 +42,7 @@ def usage_error(*words: str) -> str:
         (["--budget", "0"], "greater than 0"),
         (["--budget", "nan"], "budget"),
         (["--seeds", "one"], "seeds must be"),
+        (["--retrain", "-1"], "retrain: input should be greater than or equal to 0, not -1"),
         (["--executor", "gcp"], "executor"),
         (["--data-dir", "/nowhere"], "there is no train-images"),
         (["--out", "/proc/run"], "cannot be written"),
@@ -71,6 +72,54 @@ def test_more_workers_than_the_cluster_has(cluster: RayCluster, tmp_path: Path) 
     total = int(cluster.devices.total)
     assert f"{workers} workers × 1 CPU = {workers} CPU, but the cluster has {total}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(900)
+def test_incumbents_are_retrained_and_an_interruption_keeps_what_is_done(
+    cluster: RayCluster, tmp_path: Path
+) -> None:
+    """The toy's score has nothing to do with its seed."""
+    out = tmp_path / "study"
+    words = ["--strategies", "random/fifo", "--benchmark", "toy", "--benchmark-file", TOY_FILE]
+    words += ["--benchmark-option", "epoch_seconds=0.4", "--benchmark-option", "max_epochs=4"]
+    words += ["--workers-per-trial", 1, "--max-concurrent", 1, "--budget", 0.003, "--out", out]
+    words += ["--address", cluster.address, "--retrain", 3]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness", "run", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
+    file = out / "cells" / "random-fifo--seed-0" / "retrained.json"
+    deadline = time.monotonic() + 240
+    while not file.exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "1 of 1 cells are done and kept. Go on with:" in output and "--retrain 3" in output
+    assert "Traceback" not in errors
+    before = RetrainRecord.model_validate_json(file.read_bytes())
+    assert 1 <= len(before.retrainings) < 3
+
+    done = run(*words)
+    assert done.returncode == 0, done.stderr + done.stdout
+    left = 3 - len(before.retrainings)
+    assert f"outside the budget: {left} training(s); {3 - left} are kept" in done.stdout
+    assert f"retraining {left} of {left}: random/fifo seed 0, with seed 3" in done.stdout
+    best = CellRecord.model_validate_json((file.parent / "cell.json").read_bytes()).incumbent
+    assert best is not None
+    after = RetrainRecord.model_validate_json(file.read_bytes())
+    assert (after.trial, after.epoch) == (best.trial, best.epoch)
+    assert after.retrainings[: len(before.retrainings)] == before.retrainings
+    scores = (best.validation_score, best.test_score)
+    assert [(r.seed, r.validation_score, r.test_score) for r in after.retrainings] == [
+        (seed, *scores) for seed in (1, 2, 3)
+    ]
+    assert not (out / "storage").exists(), "checkpoints were left behind"
 
 
 @pytest.mark.cluster

@@ -49,9 +49,10 @@ def test_another_configuration_is_refused(tmp_path: Path, change: dict, named: s
         {"git_commit": "f" * 40},
         {"machine": {"hostname": "another"}},
         {"study": {"benchmark": "toy", "seeds": [0], "address": "auto", "storage": "s3://x"}},
+        {"study": {"benchmark": "toy", "seeds": [0], "retrain": 3}},
     ],
 )
-def test_when_and_where_may_differ(tmp_path: Path, change: dict) -> None:
+def test_when_and_where_and_what_comes_after_may_differ(tmp_path: Path, change: dict) -> None:
     store = RunStore(tmp_path)
     store.begin(make_run.study())
     assert store.begin(make_run.study().model_copy(update=change)) is True

@@ -184,7 +184,7 @@ def one_core(cluster: RayCluster) -> Iterator[str]:
 def results(out: Path) -> dict[str, bytes]:
     """What must be the same again, byte for byte."""
     names = ["results.parquet", "summary.json", "cells/*/events.jsonl", "cells/*/cell.json"]
-    names += ["cells/*/incumbent/incumbent.json"]
+    names += ["cells/*/incumbent/incumbent.json", "cells/*/retrained.json"]
     found = [path for name in names for path in sorted(out.glob(name))]
     return {str(path.relative_to(out)): path.read_bytes() for path in found}
 
@@ -212,7 +212,7 @@ def test_the_same_bytes_on_other_cores_and_after_an_interruption(
         "--strategy-file", STRATEGY_FILE,
         "--benchmark", "held_clockwork", "--benchmark-file", TOYS,
         "--benchmark-option", f"faults={faults}", "--benchmark-option", f"gate={gate}",
-        "--seeds", 2, "--devices", 3, "--budget", 0.3, "--costs", file_of_costs,
+        "--seeds", 2, "--devices", 3, "--budget", 0.3, "--costs", file_of_costs, "--retrain", 2,
     ]  # fmt: skip
     first, second = tmp_path / "study-1", tmp_path / "study-2"
     done = run(*words, "--out", first, PYTHONHASHSEED="1")
@@ -253,7 +253,7 @@ def test_the_same_bytes_on_other_cores_and_after_an_interruption(
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
     ours, theirs = results(first), results(second)
-    assert set(ours) == set(theirs) and len(ours) == 2 + 3 * 8
+    assert set(ours) == set(theirs) and len(ours) == 2 + 4 * 8
     assert [name for name in ours if ours[name] != theirs[name]] == []
     assert page(first) == page(second)
 

@@ -67,6 +67,8 @@ class ToySession(Session):
             raise ValueError("a passing trouble")
         if fault == "one_rank" and self._worker.rank == 1:
             raise RuntimeError("rank 1 alone is in trouble")
+        if fault == "hang":
+            time.sleep(1000)
         if fault == "die_once" and self._worker.rank == 1 and self._is_first_time():
             os._exit(3)
 

@@ -184,6 +184,16 @@ def test_missing_and_damaged_and_failed_cells_are_shown(tmp_path: Path) -> None:
     assert "Not compared, having a score for fewer seeds: " in text
 
 
+def test_retrainings_that_are_not_there_are_told(tmp_path: Path) -> None:
+    run = write_realistic_run(tmp_path, ["a", "b"], [0])
+    assert "has no retrainings" not in page_of(run).text
+    write_study(run, study(["a", "b"], [0], study={"retrain": 2}))
+    (cell_folder(run, "b", 0) / "retrained.json").write_text("{")
+    text = page_of(run).text
+    assert "a, seed 0 has no retrainings: there is no retrained.json." in text
+    assert "b, seed 0 has no retrainings: retrained.json is damaged: not valid JSON" in text
+
+
 def test_no_cell_at_all(tmp_path: Path) -> None:
     text = page_of(write_study(tmp_path, study(["a", "b"]))).text
     assert "No strategy has a finite validation_accuracy" in text

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.contract import UsageError
-from harness.contract.records import CellRecord
+from harness.contract.records import CellRecord, Incumbent, Retraining, RetrainRecord
 from reports.store import (
     UnreadableError,
     cell_folder,
@@ -105,6 +105,50 @@ def test_damage_is_found_and_named(tmp_path: Path) -> None:
     (folder / "cell.json").unlink()
     assert verify_cell(folder) == "not finished: its folder has no cell.json"
     assert verify_cell(tmp_path / "nothing") == "not run: it has no folder"
+
+
+def test_retrainings_are_read_or_missed_with_a_reason(tmp_path: Path) -> None:
+    values = {"config": {}, "validation_score": 0.6, "test_score": None}
+    best = Incumbent(trial=0, epoch=2, reported_s=20.0, held_device_seconds=20.0, **values)
+    folder = write_cell(tmp_path, cell(incumbent=best), EVENTS)
+    file = folder / "retrained.json"
+
+    def missed() -> str | None:
+        read = read_cell(folder)
+        assert read.retrained is None and len(read.reports) == 2
+        return read.not_retrained
+
+    assert missed() == "there is no retrained.json"
+    file.write_text("")
+    assert missed() == "retrained.json is empty"
+    file.write_text('{"format_version": 1, "trial": 0}')
+    assert missed() == "retrained.json is damaged: epoch: Field required"
+    failed = Retraining(seed=7, validation_score=None, test_score=None, reason="no luck")
+    done = Retraining(seed=8, validation_score=0.5, test_score=0.4)
+    record = RetrainRecord(trial=0, epoch=1, retrainings=[failed, done])
+    file.write_text(record.model_dump_json())
+    assert missed() == "retrained.json is of another incumbent: trial 0, epoch 1"
+    record = record.model_copy(update={"epoch": 2})
+    file.write_text(record.model_dump_json())
+    assert (read_cell(folder).retrained, read_cell(folder).not_retrained) == (record, None)
+
+
+@pytest.mark.parametrize("asked", [0, 2])
+def test_cells_without_retrainings_are_a_problem_where_there_were_to_be_some(
+    tmp_path: Path, asked: int
+) -> None:
+    write_study(tmp_path, study(["a", "b", "c"], [0], study={"retrain": asked}))
+    values = {"config": {}, "validation_score": 0.6, "test_score": None}
+    best = Incumbent(trial=0, epoch=2, reported_s=20.0, held_device_seconds=20.0, **values)
+    write_cell(tmp_path, cell("a"), EVENTS)
+    write_cell(tmp_path, cell("b", incumbent=best), EVENTS)
+    folder = write_cell(tmp_path, cell("c", incumbent=best), EVENTS)
+    missed = {("b", 0): "there is no retrained.json", ("c", 0): "there is no retrained.json"}
+    assert read_run(tmp_path).not_retrained == (missed if asked else {})
+    record = RetrainRecord(trial=0, epoch=2, retrainings=[])
+    (folder / "retrained.json").write_text(record.model_dump_json())
+    del missed["c", 0]
+    assert read_run(tmp_path).not_retrained == missed
 
 
 def test_an_event_of_another_shape_is_damage(tmp_path: Path) -> None:

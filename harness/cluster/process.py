@@ -1,0 +1,34 @@
+"""What every process that the study starts on the cluster does first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ray
+
+from benchmarks.registry import BENCHMARKS
+from harness.cluster.ray_cluster import PACKAGES
+from harness.cluster.spec import ClusterSpec
+from harness.contract.registry import module_of_file
+from strategies.registry import STRATEGIES
+
+TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
+"""How soon Ray Train notices that a worker died (its default is 2 s)."""
+
+
+def connect(spec: ClusterSpec) -> None:
+    """Connect this process to the study's cluster, and register the user's own files."""
+    # Without it, Ray Train's State API client gives up where a machine runs two clusters, and a
+    # stopped group's devices stay taken.
+    runtime_env: dict[str, Any] = {"env_vars": {"RAY_ADDRESS": spec.ray_address} | TRAIN_SETTINGS}
+    if spec.ships_code:
+        runtime_env["py_modules"] = PACKAGES
+    ray.init(address=spec.ray_address, runtime_env=runtime_env, namespace=spec.name)
+    for registry, files in (
+        (STRATEGIES, spec.study.strategy_files),
+        (BENCHMARKS, spec.study.benchmark_files),
+    ):
+        for path in files:
+            registry.add_file(path)
+            # Its classes travel to the workers by value.
+            ray.cloudpickle.register_pickle_by_value(module_of_file(path))
