@@ -56,15 +56,15 @@ def score(value: float | None) -> str:
 
 
 def difference(value: float) -> str:
-    """A difference of two scores: four decimals, or two significant digits where it is tiny, five
-    where it is large."""
+    """A difference of two scores: four decimals, or two significant digits where these would show
+    nothing, five where it is large."""
     if math.isnan(value):
         return NOTHING
     if value < 0:
         return "−" + difference(-value)
     if value >= 1000:
         return score(value)
-    return f"{value:.4f}" if value == 0 or value >= 1e-3 else f"{value:.2g}"
+    return f"{value:.4f}" if value == 0 or value >= 5e-5 else f"{value:.2g}"
 
 
 def signed(value: float) -> str:

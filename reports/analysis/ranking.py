@@ -16,6 +16,8 @@ from reports.run import Run
 from reports.statistics import area_under_steps, mean_ranks, pairs_needed
 
 POWER = 0.8
+MOST_SEEDS = 1000
+"""More than that nobody runs."""
 
 STANDING_COLUMNS = [
     "strategy", "seeds", "test", "test_low", "test_high", "validation", "validation_low",
@@ -211,4 +213,4 @@ def _seeds_needed(scores: pd.DataFrame, best: str, rivals: Sequence[str]) -> int
     strategies = len(rivals) + 1
     level = SIGNIFICANCE / (strategies * (strategies - 1) / 2)
     sd = float(differences.std(ddof=1))
-    return pairs_needed(float(abs(differences.mean())), sd, level, POWER)
+    return pairs_needed(float(abs(differences.mean())), sd, level, POWER, at_most=MOST_SEEDS)

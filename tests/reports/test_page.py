@@ -190,8 +190,8 @@ def test_retrainings_that_are_not_there_are_told(tmp_path: Path) -> None:
     write_study(run, study(["a", "b"], [0], study={"retrain": 2}))
     (cell_folder(run, "b", 0) / "retrained.json").write_text("{")
     text = page_of(run).text
-    assert "a, seed 0 has no retrainings: there is no retrained.json." in text
-    assert "b, seed 0 has no retrainings: retrained.json is damaged: not valid JSON" in text
+    assert "a, seed 0 without retrainings: there is no retrained.json." in text
+    assert "b, seed 0 without retrainings: retrained.json is damaged: not valid JSON" in text
 
 
 def test_no_cell_at_all(tmp_path: Path) -> None:
