@@ -33,35 +33,48 @@ def print_study(console: Console, analysis: Analysis) -> None:
             Text(headline, style="bold"),
             Text(" ".join(sentences)),
             *([Text("\nWhat weakens this", style="bold yellow"), *weak] if weak else []),
-            Padding(_ranking(analysis, unit), (1, 0, 0, 0)),
+            Padding(_ranking(analysis, unit, is_wide=console.width >= WIDE_COLUMNS), (1, 0, 0, 0)),
         )
     )
 
 
-def _ranking(analysis: Analysis, unit: units.ComputeUnit) -> Table:
+WIDE_COLUMNS = 100
+"""A narrower terminal gets fewer columns, so that names and numbers stay whole."""
+
+
+def _ranking(analysis: Analysis, unit: units.ComputeUnit, is_wide: bool) -> Table:
     study, found = analysis.run.study, analysis.verdict
     by = "test" if analysis.by_test else "validation"
     metric = study.benchmark.test_metric if analysis.by_test else study.benchmark.metric
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("strategy", overflow="fold")
-    table.add_column("")
-    for name in (
-        metric or "", "low", "high", "mean rank", f"{unit.name} held", "trials", "epochs", "seeds",
-    ):  # fmt: skip
-        table.add_column(name, justify="right")
     ties = {found.best, *found.ties} if found.ties else set()
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title=f"mean {metric} of the incumbent" + (", 95 % interval" if found.seeds > 2 else ""),
+        caption="= cannot be told from the best" if ties else None,
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("strategy", overflow="fold", min_width=12)
+    table.add_column("")
+    names = ["score", "low", "high", f"{unit.name} held", "seeds"]
+    if is_wide:
+        names += ["mean rank", "trials", "epochs"]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=name in ("score", "low", "high"))
     for row in records(analysis.standings):
-        table.add_row(
-            # Text, not markup: a strategy may be called "[red]".
-            Text(row["strategy"]),
-            "=" if row["strategy"] in ties else "",
+        cells = [
             *(units.score(row[column]) for column in (by, f"{by}_low", f"{by}_high")),
-            units.quantity(row["mean_rank"]),
             unit.number(row["held_device_seconds"]),
-            *(_mean_count(row[column]) for column in ("trials", "epochs_run")),
             f"{row['seeds']} of {len(study.seeds)}",
-        )
-    table.caption = "= cannot be told from the best" if ties else None
+        ]
+        if is_wide:
+            cells += [
+                units.quantity(row["mean_rank"]),
+                *(_mean_count(row[column]) for column in ("trials", "epochs_run")),
+            ]
+        # Text, not markup: a strategy may be called "[red]".
+        table.add_row(Text(row["strategy"]), "=" if row["strategy"] in ties else "", *cells)
     return table
 
 

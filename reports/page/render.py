@@ -91,6 +91,7 @@ def _environment() -> Environment:
         "percent": units.percent,
         "quantity": units.quantity,
         "breakable": _breakable,
+        "prose": _prose,
         "count": lambda number: f"{number:,}",
         "counted": units.counted,
         "seconds": units.seconds,
@@ -101,6 +102,17 @@ def _environment() -> Environment:
         "json": lambda value: json.dumps(value, indent=2, ensure_ascii=False, default=str),
     }
     return environment
+
+
+def _prose(text: str) -> Markup:
+    """A sentence, with what stands between backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if i % 2 else escape(part)
+        for i, part in enumerate(parts)
+    )
 
 
 def _breakable(name: str) -> Markup:
