@@ -10,7 +10,9 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from reports import units
 from reports.figures.style import INK, Layout, StrategyStyle, short
 
 
@@ -54,6 +56,7 @@ def draw_step_curves(
     end = float(data[axes.x].max())
     if axes.budget is not None:
         end = max(end, axes.budget / axes.x_unit)
+    data = thinned(data, axes.x, end)
     if seed_lines is not None:
         _draw_seeds(plot, seed_lines, axes, styles, end)
     sns.lineplot(
@@ -88,10 +91,28 @@ def draw_step_curves(
         plot.axvline(axes.budget / axes.x_unit, color=INK, lw=1, alpha=0.5, dashes=(2, 2))
     if axes.is_log:
         plot.set_yscale("log")
+        # Not "$10^{-2}$": no text of a figure is taken as mathematics.
+        plot.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.quantity(value)))
+        plot.yaxis.set_minor_formatter(NullFormatter())
     plot.set(xlim=(0, end), ylim=axes.y_limits, xlabel=axes.x_label, ylabel=axes.y_label)
     sns.despine(ax=plot)
     strategy_legend(figure, styles, legend, layout, "At the budget")
     return figure
+
+
+STEPS_ACROSS = 400
+"""Where a curve may step, over the width of a figure: a step is a pixel or two off at most."""
+
+
+def thinned(curves: pd.DataFrame, x: str, end: float) -> pd.DataFrame:
+    """Curves with at most ``STEPS_ACROSS`` steps each: of those that fall together the last."""
+    if end <= 0:
+        return curves
+    place = (curves[x] / end * STEPS_ACROSS).round()
+    keep = ~pd.DataFrame({"strategy": curves["strategy"], "place": place}).duplicated(keep="last")
+    # The first point is where a curve begins.
+    keep |= ~curves["strategy"].duplicated()
+    return curves[keep]
 
 
 def strategy_legend(

@@ -8,11 +8,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib as mpl
+import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from reports.figures import draw_device_time, inline_svg
 from reports.figures.bars import Bar, Piece, draw_bars
+from reports.figures.step_curves import STEPS_ACROSS, thinned
 from reports.figures.style import (
     COLOURS,
     INK,
@@ -119,3 +122,18 @@ def test_a_phone_gets_a_narrow_figure() -> None:
     with figure_style():
         figures = [draw_device_time(frame, ["a", "absent"], layout) for layout in (WIDE, NARROW)]
     assert [figure.get_figwidth() for figure in figures] == [9.6, 3.6]
+
+
+def test_curves_are_thinned_to_what_can_be_seen() -> None:
+    """Every curve keeps its first and its last point, and of points that fall together the last."""
+    curves = pd.DataFrame(
+        {
+            "strategy": ["a"] * 5 + ["b"],
+            "x": [0.0, 0.001, 50.0, 50.001, 100.0, 3.0],
+            "y": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        }
+    )
+    assert thinned(curves, "x", 100.0)["y"].tolist() == [1.0, 2.0, 4.0, 5.0, 6.0]
+    many = pd.DataFrame({"strategy": "a", "x": np.linspace(0, 1, 20_000), "y": 0.0})
+    assert len(thinned(many, "x", 1.0)) <= STEPS_ACROSS + 2
+    assert thinned(curves, "x", 0.0) is curves
