@@ -6,6 +6,7 @@ Frames keep their columns where they have no rows. ``None`` in a number is NaN h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -70,6 +71,13 @@ def _report_row(strategy: str, seed: int, report: Report) -> dict[str, Any]:
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A frame's rows as dictionaries."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def by_cell(frame: pd.DataFrame) -> Callable[[str, int], pd.DataFrame]:
+    """A look-up of a cell's rows: a long study is too long to be searched for each of its cells."""
+    groups: dict[Any, pd.DataFrame] = dict(list(frame.groupby(["strategy", "seed"], sort=False)))
+    nothing = frame.iloc[:0]
+    return lambda strategy, seed: groups.get((strategy, seed), nothing)
 
 
 def reports_frame(run: Run) -> pd.DataFrame:

@@ -10,9 +10,10 @@ import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from reports.analysis.frames import records
+from reports.analysis.frames import by_cell, records
 from reports.run import Run
 
 STATUSES = ("stopped", "finished", "failed", "diverged", "cut")
@@ -74,14 +75,15 @@ def rung_table(run: Run, trials: pd.DataFrame, reports: pd.DataFrame) -> pd.Data
     is this one's ``promoted``. ``epochs_run`` were reported in the stretch; ``epochs_saved`` of it
     were not, because the trial was stopped by then.
     """
+    trials_of, reports_of = by_cell(trials), by_cell(reports[["strategy", "seed", "epoch"]])
     rows = [
         row
         for (strategy, seed), cell in run.cells.items()
         for row in _cell_rungs(
             strategy,
             rung_levels(cell.record.rungs, cell.record.max_epochs),
-            trials[(trials["strategy"] == strategy) & (trials["seed"] == seed)],
-            reports[(reports["strategy"] == strategy) & (reports["seed"] == seed)],
+            trials_of(strategy, seed),
+            reports_of(strategy, seed),
         )
     ]
     columns = [
@@ -101,18 +103,21 @@ def _cell_rungs(
     strategy: str, levels: list[int], trials: pd.DataFrame, reports: pd.DataFrame
 ) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
+    statuses, last_epochs = trials["status"].tolist(), trials["last_epoch"].tolist()
     stretch_of_end = [
-        _stretch(levels, epoch, status)
-        for epoch, status in zip(trials["last_epoch"], trials["status"], strict=True)
+        _stretch(levels, epoch, status) for epoch, status in zip(last_epochs, statuses, strict=True)
     ]
-    stopped_at = trials.loc[trials["status"] == "stopped", "last_epoch"]
+    stopped_at = np.array(
+        [e for e, s in zip(last_epochs, statuses, strict=True) if s == "stopped"], dtype=int
+    )
+    reported = reports["epoch"].to_numpy(dtype=int)
     entered, after = len(trials), 0
     for i, level in enumerate(levels):
-        here = [s for s, k in zip(trials["status"], stretch_of_end, strict=True) if k == i]
+        here = [s for s, k in zip(statuses, stretch_of_end, strict=True) if k == i]
         # In the last stretch lies everything beyond the cap too, so that no epoch is lost.
         is_last = i == len(levels) - 1
-        epochs = (reports["epoch"] > after) & ((reports["epoch"] <= level) | is_last)
-        saved = (level - stopped_at.clip(lower=after)).clip(lower=0)
+        epochs = (reported > after) & ((reported <= level) | is_last)
+        saved = (level - stopped_at.clip(min=after)).clip(min=0)
         rows.append(
             {
                 "strategy": strategy,

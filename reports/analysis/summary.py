@@ -8,6 +8,7 @@ import pandas as pd
 
 from harness.contract.records import KINDS, CellSummary, Summary
 from reports.analysis.compute import USEFUL_KINDS
+from reports.analysis.frames import by_cell
 from reports.run import Cell, Run
 
 
@@ -22,14 +23,11 @@ def summarise(
         finals: as from :func:`reports.analysis.incumbents.final_incumbents`.
     """
     cells: dict[str, dict[str, CellSummary]] = {s.name: {} for s in run.study.strategies}
+    own = [by_cell(frame) for frame in (epochs, device_time, finals)]
     for strategy, seed in run.keys:
-
-        def own(frame: pd.DataFrame, strategy: str = strategy, seed: int = seed) -> pd.DataFrame:
-            return frame[(frame["strategy"] == strategy) & (frame["seed"] == seed)]
-
         if (strategy, seed) in run.cells:
-            cell = run.cells[strategy, seed]
-            summary = _summarise_cell(cell, own(epochs), own(device_time), own(finals))
+            frames = [of(strategy, seed) for of in own]
+            summary = _summarise_cell(run.cells[strategy, seed], *frames)
         else:
             summary = _missing(run.problems[strategy, seed])
         cells[strategy][str(seed)] = summary

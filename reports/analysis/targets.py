@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.contract import Mode
+from reports.analysis.frames import by_cell
 from reports.run import Run
 from reports.statistics import first_reached, reached_fraction, restricted_mean_time
 
@@ -25,13 +26,13 @@ def target_times(run: Run, steps: pd.DataFrame) -> pd.DataFrame:
         steps: as from :func:`reports.analysis.incumbents.incumbent_steps`.
     """
     mode = run.study.benchmark.mode
-    by_cell = dict(list(steps.groupby(["strategy", "seed"], sort=False)))
+    steps_of = by_cell(steps)
     rows = [
         {
             "strategy": strategy,
             "seed": seed,
             "target": target,
-            "held_device_seconds": _first(by_cell.get((strategy, seed)), target, mode),
+            "held_device_seconds": _first(steps_of(strategy, seed), target, mode),
         }
         for strategy, seed in run.keys
         if (strategy, seed) in run.cells
@@ -41,9 +42,7 @@ def target_times(run: Run, steps: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype({"held_device_seconds": float})
 
 
-def _first(steps: pd.DataFrame | None, target: float, mode: Mode) -> float:
-    if steps is None:
-        return float("inf")
+def _first(steps: pd.DataFrame, target: float, mode: Mode) -> float:
     x = steps["held_device_seconds"].to_numpy(dtype=float)
     return first_reached(x, steps["validation_score"].to_numpy(dtype=float), target, mode)
 

@@ -72,7 +72,7 @@ def make_figure(
     )
 
 
-SIGNIFICANT_DIGITS = 9
+SIGNIFICANT_DIGITS = 6
 """Of numbers in CSVs: what is left out is below any measurement."""
 
 
