@@ -28,11 +28,14 @@ class RetrainingLines:
         self._total, self._clock, self._period_s = total, clock, period_s
         self._show, self._warn = show, warn
         self._done = 0
-        self._started = self._last_line = clock.now()
+        self._first_done: float | None = None
+        self._last_line = clock.now()
 
     def done(self, cell: str, retraining: Retraining) -> None:
         self._done += 1
         now = self._clock.now()
+        if self._first_done is None:
+            self._first_done = now
         count = f"retraining {self._done} of {self._total}"
         what = f"{cell}, with seed {retraining.seed}"
         if retraining.reason is not None:
@@ -40,8 +43,16 @@ class RetrainingLines:
         if now - self._last_line < self._period_s and self._done < self._total:
             return
         self._last_line = now
-        left = (now - self._started) * (self._total - self._done) / self._done
-        self._show(f"{count}: {what}: {_scores(retraining)}; about {duration(left)} left")
+        self._show(f"{count}: {what}: {_scores(retraining)}; about {self._left(now)} left")
+
+    def _left(self, now: float) -> str:
+        """Judged by what came after the first, which waited for what had to start."""
+        if self._done == self._total:
+            return duration(0.0)
+        if self._first_done is None or self._done < 2:
+            return "?"
+        each = (now - self._first_done) / (self._done - 1)
+        return duration(each * (self._total - self._done))
 
 
 def _scores(retraining: Retraining) -> str:
