@@ -35,6 +35,13 @@ KIND_COLOURS: dict[Kind, str] = {
     "idle": GREY,
 }
 RUNG_COLOURS = (BLUE, GREEN, OCHRE, VERMILION, PINK, VIOLET, SKY)
+# From the worst to the best, in even steps of OKLab, lighter and yellower all the way, which
+# every kind of colour vision can follow. The usual colour maps begin or end where they cannot be
+# seen on a white or a black page.
+SCORE_COLOURS = (
+    "#2663c3", "#5064bc", "#6c65b3", "#8466a9", "#98689c", "#a96b8d", "#b7707b", "#c17665",
+    "#c87c4b", "#cb8425",
+)  # fmt: skip
 
 MAX_NAME = 30
 
@@ -74,9 +81,9 @@ def strategy_styles(strategies: Sequence[str]) -> dict[str, StrategyStyle]:
     }
 
 
-def short(name: str) -> str:
-    """A name that fits beside a figure."""
-    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
+def short(name: str, most: int = MAX_NAME) -> str:
+    """A name that fits beside a figure, or into ``most`` characters."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from html import escape
 
 from matplotlib.figure import Figure
 
+from reports.figures.path_data import compact
 from reports.figures.style import INK, PAPER
 
 
@@ -28,6 +29,7 @@ def inline_svg(figure: Figure, prefix: str, title: str, description: str) -> str
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     # Its rules are for every element, so inline they would be the whole page's.
     svg = re.sub(r"<style[^>]*>.*?</style>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bd="([^"]*)"', lambda path: f'd="{compact(path[1])}"', svg)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = svg.replace("url(#", f"url(#{prefix}-").replace('href="#', f'href="#{prefix}-')
     svg = svg.replace(INK, "currentColor").replace(PAPER, "var(--paper)")

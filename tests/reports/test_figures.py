@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -23,6 +24,7 @@ from reports.figures.style import (
     NARROW,
     PAPER,
     RUNG_COLOURS,
+    SCORE_COLOURS,
     WIDE,
     figure_style,
     strategy_styles,
@@ -49,9 +51,56 @@ def page_colours() -> list[dict[str, str]]:
     return [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in blocks[:2]]
 
 
-@pytest.mark.parametrize("colour", sorted({*COLOURS, *KIND_COLOURS.values(), *RUNG_COLOURS}))
+MARKS = {*COLOURS, *KIND_COLOURS.values(), *RUNG_COLOURS, *SCORE_COLOURS}
+
+
+@pytest.mark.parametrize("colour", sorted(MARKS))
 def test_marks_stand_out_on_light_and_dark(colour: str) -> None:
     assert all(contrast(colour, page["paper"]) >= 3 for page in page_colours())
+
+
+# Machado, Oliveira & Fernandes 2009, severity 1.0, on linear RGB.
+COLOUR_VISIONS = {
+    "usual": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}  # fmt: skip
+
+
+def oklab(rgb: np.ndarray) -> np.ndarray:
+    """Ottosson 2020, from linear RGB."""
+    to_lms = [
+        [0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]  # fmt: skip
+    to_lab = [
+        [0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]  # fmt: skip
+    return to_lab @ np.cbrt(to_lms @ np.clip(rgb, 0, 1))
+
+
+@pytest.mark.parametrize("vision", COLOUR_VISIONS)
+def test_better_scores_look_further_from_the_worst(vision: str) -> None:
+    seen = [
+        oklab(np.array(COLOUR_VISIONS[vision]) @ mpl.colors.to_rgb(colour) ** np.array(2.2))
+        for colour in SCORE_COLOURS
+    ]
+    from_worst = [float(np.linalg.norm(colour - seen[0])) for colour in seen]
+    assert from_worst == sorted(from_worst)
+    assert from_worst[-1] > 0.15
+    steps = [float(np.linalg.norm(there - here)) for here, there in pairwise(seen)]
+    assert vision != "usual" or max(steps) < 1.5 * min(steps)
 
 
 def test_texts_are_readable_on_light_and_dark() -> None:
