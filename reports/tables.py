@@ -18,7 +18,6 @@ from reports.analysis.frames import (
     INTEGER_COLUMNS,
     TEXT_COLUMNS,
     config_columns,
-    report_rows,
 )
 from reports.run import Run
 
@@ -26,21 +25,23 @@ RESULTS_FILE, SUMMARY_FILE = "results.parquet", "summary.json"
 _INT64 = range(-(2**63), 2**63)
 
 
-def write_results(run: Run, summary: Summary) -> tuple[Path, Path]:
-    """Write both files into the run's folder, each whole or not at all; returns their paths."""
+def write_results(run: Run, rows: list[dict[str, Any]], summary: Summary) -> tuple[Path, Path]:
+    """Write both files into the run's folder, each whole or not at all; returns their paths.
+
+    ``rows``: as from :func:`reports.analysis.frames.report_rows`.
+    """
     results, summary_json = run.path / RESULTS_FILE, run.path / SUMMARY_FILE
-    write_atomically(results, results_parquet(run))
+    write_atomically(results, results_parquet(run, rows))
     write_atomically(summary_json, summary.model_dump_json(indent=2) + "\n")
     return results, summary_json
 
 
-def results_parquet(run: Run) -> bytes:
+def results_parquet(run: Run, rows: list[dict[str, Any]]) -> bytes:
     """Every report of every cell as a Parquet file, ``format_version`` in its metadata.
 
     NaN stays NaN and ``None`` stays null. A configuration column whose values are of several
     types holds their JSON.
     """
-    rows = report_rows(run)
     types = {
         **dict.fromkeys(TEXT_COLUMNS, pa.string()),
         **dict.fromkeys(INTEGER_COLUMNS, pa.int64()),

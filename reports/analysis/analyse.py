@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from harness.contract.records import Summary
 from reports.analysis.comparisons import compare_all, effects, score_table
 from reports.analysis.compute import device_time, device_time_by_strategy, ledger_gaps
+from reports.analysis.configurations import configurations
 from reports.analysis.curves import WALL, Focus, focus, regret_curves, score_curves
 from reports.analysis.frames import (
     failures_frame,
@@ -44,6 +46,7 @@ class Analysis:
     summary: Summary
     steps: pd.DataFrame
     finals: pd.DataFrame
+    configurations: pd.DataFrame
     curves: pd.DataFrame
     wall_curves: pd.DataFrame
     regret: pd.DataFrame
@@ -74,11 +77,14 @@ class Analysis:
     inconsistencies: tuple[str, ...]
 
 
-def analyse(run: Run) -> Analysis:
-    """Analyse what there is of a run."""
+def analyse(run: Run, rows: list[dict[str, Any]] | None = None) -> Analysis:
+    """Analyse what there is of a run.
+
+    ``rows``: as from :func:`reports.analysis.frames.report_rows`, where they are there already.
+    """
     benchmark, budget = run.study.benchmark, run.study.budget_device_seconds
     mode = benchmark.mode
-    reports, trials = reports_frame(run), trials_frame(run)
+    reports, trials = reports_frame(run, rows), trials_frame(run)
     steps = _with_wall_clock(incumbent_steps(reports, mode), run)
     finals = final_incumbents(steps)
     best_score = float(finals["validation_score"].agg(mode)) if len(finals) else math.nan
@@ -99,6 +105,7 @@ def analyse(run: Run) -> Analysis:
         summary=summarise(run, epochs, kinds, finals),
         steps=steps,
         finals=finals,
+        configurations=configurations(run, reports, trials, finals),
         curves=curves,
         wall_curves=score_curves(steps, wall_end, WALL),
         regret=regret_curves(curves, best_score, mode),

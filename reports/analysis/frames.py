@@ -80,9 +80,12 @@ def by_cell(frame: pd.DataFrame) -> Callable[[str, int], pd.DataFrame]:
     return lambda strategy, seed: groups.get((strategy, seed), nothing)
 
 
-def reports_frame(run: Run) -> pd.DataFrame:
-    """One row per report; configuration columns are named ``config/…``."""
-    rows = report_rows(run)
+def reports_frame(run: Run, rows: list[dict[str, Any]] | None = None) -> pd.DataFrame:
+    """One row per report; configuration columns are named ``config/…``.
+
+    ``rows``: as from :func:`report_rows`, where they are there already.
+    """
+    rows = report_rows(run) if rows is None else rows
     config = config_columns(run)
     columns = [*TEXT_COLUMNS, *INTEGER_COLUMNS, *FLOAT_COLUMNS, "is_incumbent"]
     frame = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(FLOAT_COLUMNS, float))

@@ -14,6 +14,7 @@ from reports.analysis import Analysis
 from reports.analysis.frames import records
 from reports.figures.style import StrategyStyle
 from reports.merge import StudyGroup
+from reports.page.cell_figures import configurations_figure, schedule_figure, timeline_views
 from reports.page.figure import PageFigure, csv_link
 from reports.page.notes import caveats, method_notes, verdict_sentences
 from reports.page.stopping_signs import stopping_signs
@@ -70,6 +71,9 @@ class StudyPage:
     savings: PageFigure | None
     effects: PageFigure | None
     device_time: PageFigure | None
+    timelines: list[tuple[str, PageFigure]]
+    configurations: PageFigure | None
+    schedule: PageFigure | None
     optimism: PageFigure | None
     cells: list[CellRow]
 
@@ -142,6 +146,9 @@ def make_study_page(
         savings=savings_figure(subject),
         effects=effects_figure(subject),
         device_time=device_time_figure(subject),
+        timelines=timeline_views(subject),
+        configurations=configurations_figure(subject),
+        schedule=schedule_figure(subject),
         optimism=optimism_figure(subject),
         cells=[
             CellRow(
