@@ -2,7 +2,10 @@
 
 The virtual study has the run's strategies, seeds, budget, devices and epochs cap; its benchmark is
 a recorded one. Costs are those of ``--costs`` (default: the shipped ones). Every figure is a mean
-over seeds; the best score's difference is set against the real runs' own spread over seeds.
+over seeds; virtual ones are over more seeds than real ones (``--seeds``), since they cost nothing.
+Two runs of a seed share their start and not their order of events, so that seeds do not pair: each
+difference is given in standard errors, too. The best score's is set against the real runs' own
+spread over seeds.
 
     python -m harness run --strategies random/fifo,random/asha,optuna/asha,pbt --seeds 3 \
         --workers-per-trial 1 --budget 0.05 --out runs/real
@@ -12,11 +15,12 @@ over seeds; the best score's difference is set against the real runs' own spread
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.registry import make_benchmark
@@ -40,7 +44,7 @@ FIGURES: dict[str, Figure] = {
 }
 
 
-def run_virtual(real: Run, benchmark: str, costs: Path | None, out: Path) -> Run:
+def run_virtual(real: Run, benchmark: str, costs: Path | None, seeds: int, out: Path) -> Run:
     study, devices = real.study, real.study.devices
     original = make_benchmark(study.benchmark.name, study.benchmark.options)
     # Populations and initial points are sized by what the benchmark declares, not by what it takes.
@@ -54,7 +58,7 @@ def run_virtual(real: Run, benchmark: str, costs: Path | None, out: Path) -> Run
         "--benchmark-option", f"max_epochs={study.benchmark.max_epochs}",
         "--benchmark-option", f"epoch_seconds={declared!r}",
         "--strategies", ",".join(strategy.name for strategy in study.strategies),
-        "--seeds", ",".join(map(str, study.seeds)) + ",",
+        "--seeds", str(seeds),
         "--budget", repr(study.budget_device_seconds / 3600),
         "--devices", str(int(held)),
         "--devices-per-worker", repr(devices.devices_per_worker),
@@ -73,24 +77,36 @@ def cells_of(run: Run, strategy: str) -> list[CellSummary]:
     return [cell for cell in by_seed.values() if cell.status == "completed"]
 
 
-def mean(cells: Iterable[CellSummary], figure: Figure) -> float:
-    return statistics.mean(figure(cell) for cell in cells)
+def mean_and_error(cells: Sequence[CellSummary], figure: Figure) -> tuple[float, float]:
+    """The mean over seeds and its standard error (NaN from one seed)."""
+    values = [figure(cell) for cell in cells]
+    if len(values) < 2:
+        return values[0], math.nan
+    return statistics.mean(values), statistics.stdev(values) / math.sqrt(len(values))
 
 
 def compare(real: Run, virtual: Run) -> None:
     for strategy in (strategy.name for strategy in real.study.strategies):
         ours, theirs = cells_of(virtual, strategy), cells_of(real, strategy)
-        for key in real.cells.keys() & virtual.cells.keys():
+        for key in sorted(real.cells.keys() & virtual.cells.keys()):
             settings = virtual.cells[key].record.settings, real.cells[key].record.settings
             if key[0] == strategy and settings[0] != settings[1]:
                 print(f"\nnot the same settings, {key}: real {settings[1]}, virtual {settings[0]}")
-        print(f"\n{strategy} ({len(theirs)} seeds)          real   virtual   difference")
+        print(
+            f"\n{strategy} ({len(theirs)} real seeds, {len(ours)} virtual)     real   virtual   "
+            "difference   in standard errors"
+        )
         for name, figure in FIGURES.items():
-            r, v = mean(theirs, figure), mean(ours, figure)
+            (r, r_error), (v, v_error) = (
+                mean_and_error(theirs, figure),
+                mean_and_error(ours, figure),
+            )
+            error = math.hypot(r_error, v_error)
             is_share = name == "epoch savings"
             off = v - r if is_share or not r else v / r - 1
             mark = "" if abs(off) <= TOLERANCE or "device-s" in name else "  > 15 %"
-            print(f"  {name:26s} {r:10.3f} {v:9.3f} {off:+12.1%}{mark}")
+            in_errors = f"{(v - r) / error:+.1f}" if error > 0 else ""
+            print(f"  {name:26s} {r:10.3f} {v:9.3f} {off:+12.1%} {in_errors:>8s}{mark}")
         for name in ("best_validation", "test_of_incumbent"):
             real_scores = [getattr(cell, name) for cell in theirs]
             virtual_scores = [getattr(cell, name) for cell in ours]
@@ -109,11 +125,12 @@ def main() -> None:
     parser.add_argument("run", type=Path, help="a finished run of the cluster executor")
     parser.add_argument("--benchmark", default="fashion_mnist_table")
     parser.add_argument("--costs", type=Path)
+    parser.add_argument("--seeds", type=int, default=30, help="of the virtual study")
     arguments = parser.parse_args()
     real = read_run(arguments.run)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "virtual"
-        compare(real, run_virtual(real, arguments.benchmark, arguments.costs, out))
+        compare(real, run_virtual(real, arguments.benchmark, arguments.costs, arguments.seeds, out))
 
 
 if __name__ == "__main__":

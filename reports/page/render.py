@@ -91,7 +91,7 @@ def _environment() -> Environment:
         "percent": units.percent,
         "quantity": units.quantity,
         "breakable": _breakable,
-        "prose": _prose,
+        "prose": prose,
         "count": lambda number: f"{number:,}",
         "counted": units.counted,
         "seconds": units.seconds,
@@ -104,7 +104,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _prose(text: str) -> Markup:
+def prose(text: str) -> Markup:
     """A sentence, with what stands between backticks as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:

@@ -15,6 +15,7 @@ import pytest
 from harness.contract import UsageError
 from harness.contract.records import BenchmarkRecord, DevicesRecord
 from reports.build import build_page, build_report
+from reports.page.render import prose
 from reports.store import cell_folder
 from tests.reports.make_run import (
     cell,
@@ -320,3 +321,29 @@ def test_a_failure_leads_to_its_log(tmp_path: Path) -> None:
     page = page_of(tmp_path)
     assert "cells/a-b--seed-0/log.txt" in {a["href"] for a in page.all("a")}
     assert "lr = 0.1, batch = 32" in page.text
+
+
+def test_every_figure_says_how_to_read_it_and_gives_its_data(page: Page, realistic: Path) -> None:
+    html = (realistic / "report.html").read_text()
+    figures = re.findall(r"<figure>(.*?)</figure>", html, flags=re.DOTALL)
+    titles = [re.findall(r"<title[^>]*>(.*?)</title>", figure)[0] for figure in figures]
+    assert titles[:4] == [
+        "Best validation score vs compute", "Best validation score vs wall-clock time",
+        "Regret vs compute", "Epochs run by rung, as a share of run-to-completion",
+    ]  # fmt: skip
+    assert "Searcher effect and scheduler effect" in titles
+    assert "Device time by kind of work" in titles
+    assert "Configurations by score" in titles
+    assert "Validation against test score" in titles
+    assert sum(title.startswith("Timeline of ") for title in titles) == 3
+    for figure in figures:
+        assert re.search(r'<p class="hint">[^<]{20,}</p>', figure)
+        assert len(re.findall(r"<svg ", figure)) == len(re.findall(r"<desc ", figure)) == 2
+        assert re.search(r"<details.*<table.*</details>", figure, flags=re.DOTALL)
+        (data,) = re.findall(r'href="data:text/csv;charset=utf-8;base64,([^"]+)"', figure)
+        assert base64.b64decode(data).count(b"\n") > 1
+
+
+def test_code_in_sentences_is_code_and_nothing_else() -> None:
+    assert str(prose("see `a <b>`, or <i>")) == "see <code>a &lt;b&gt;</code>, or &lt;i&gt;"
+    assert str(prose("one ` alone <")) == "one ` alone &lt;"

@@ -1,0 +1,1 @@
+"""The regression check: did search quality drop since a baseline?"""

@@ -1,0 +1,200 @@
+"""The file to commit: per strategy and seed the numbers that a check compares, and their origin."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+import pandas as pd
+from pydantic import ValidationError
+
+from harness.contract import UsageError
+from harness.contract.files import write_atomically
+from harness.contract.records import CellStatus, Record, Report, StudyRecord
+from reports.analysis import Analysis
+from reports.analysis.frames import records
+from reports.run import Cell, Run
+
+BASELINE_FORMAT_VERSION: Final = 1
+DIGEST_BYTES = 3
+"""Of a trial's decisions: enough to find the first trial that differs, small enough to commit."""
+
+
+class CellNumbers(Record):
+    """One cell. Measures are by the names of :mod:`harness.check.measures`; ``None``: it has none.
+
+    ``target_seconds``: device-seconds held when each of the benchmark's targets was reached
+    (``None``: never). ``events_sha256``: of everything that happened; ``trials``: a digest per
+    trial of what was decided (configurations, epochs, decisions; no times, no scores), base64.
+    """
+
+    status: CellStatus | Literal["missing"]
+    reason: str
+    best_score: float | None
+    target_seconds: list[float | None]
+    epoch_savings: float | None
+    useful_share: float | None
+    searcher_seconds: float | None
+    events_sha256: str | None
+    trials: str
+
+
+class Baseline(Record):
+    format_version: Literal[1] = BASELINE_FORMAT_VERSION
+    study: StudyRecord
+    metric: str
+    cells: dict[str, dict[str, CellNumbers]]
+    """strategy → seed (as a string, for JSON) → numbers"""
+
+
+def make_baseline(analysis: Analysis) -> Baseline:
+    """What a run's analysis says, as a baseline."""
+    run = analysis.run
+    benchmark = run.study.benchmark
+    finals = {(row["strategy"], row["seed"]): row for row in records(analysis.finals)}
+    times = analysis.target_times
+    cells: dict[str, dict[str, CellNumbers]] = {s.name: {} for s in run.study.strategies}
+    for strategy, seed in run.keys:
+        cell = run.cells.get((strategy, seed))
+        final = finals.get((strategy, seed))
+        own = times[(times["strategy"] == strategy) & (times["seed"] == seed)]
+        cells[strategy][str(seed)] = (
+            _missing(run.problems[strategy, seed])
+            if cell is None
+            else _numbers(analysis, cell, final, own)
+        )
+    metric = benchmark.test_metric if analysis.by_test else benchmark.metric
+    return Baseline(study=run.study, metric=metric or benchmark.metric, cells=cells)
+
+
+def _numbers(
+    analysis: Analysis, cell: Cell, final: Mapping[str, float] | None, times: pd.DataFrame
+) -> CellNumbers:
+    record = cell.record
+    summary = analysis.summary.strategies[record.strategy][str(record.seed)]
+    score = None
+    if final is not None:
+        score = _finite(final["test_score" if analysis.by_test else "validation_score"])
+    return CellNumbers(
+        status=record.status,
+        reason=record.reason,
+        best_score=score,
+        target_seconds=[_finite(seconds) for seconds in times["held_device_seconds"]],
+        epoch_savings=summary.epoch_savings,
+        useful_share=summary.useful_share,
+        searcher_seconds=record.searcher_seconds,
+        events_sha256=record.events_sha256,
+        trials=_trial_digests(cell.reports),
+    )
+
+
+def _missing(reason: str) -> CellNumbers:
+    return CellNumbers(
+        status="missing", reason=reason, best_score=None, target_seconds=[], epoch_savings=None,
+        useful_share=None, searcher_seconds=None, events_sha256=None, trials="",
+    )  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _trial_digests(reports: tuple[Report, ...]) -> str:
+    decisions: dict[int, list[object]] = {}
+    for report in reports:
+        decisions.setdefault(report.trial, []).append(
+            [report.config, report.epoch, report.decision]
+        )
+    digests = b"".join(
+        hashlib.sha256(json.dumps(decisions[trial], sort_keys=True).encode()).digest()[
+            :DIGEST_BYTES
+        ]
+        for trial in sorted(decisions)
+    )
+    return base64.b64encode(digests).decode()
+
+
+def first_difference(one: CellNumbers, other: CellNumbers) -> int | None:
+    """The first trial (as counted among those that reported) that was decided otherwise."""
+    a, b = (base64.b64decode(cell.trials) for cell in (one, other))
+    for start in range(0, max(len(a), len(b)), DIGEST_BYTES):
+        if a[start : start + DIGEST_BYTES] != b[start : start + DIGEST_BYTES]:
+            return start // DIGEST_BYTES
+    return None
+
+
+def write_baseline(baseline: Baseline, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, baseline.model_dump_json(indent=1) + "\n")
+
+
+MAKE = "`python -m harness baseline RUN --out FILE`"
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Read a baseline.
+
+    Raises:
+        UsageError: no such file, not a baseline, cut off, of another format version, or a value
+            that makes no sense; the message says which and what to do.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"there is no baseline {path}; make one with {MAKE}") from None
+    except OSError as error:
+        raise UsageError(f"the baseline {path} cannot be read: {error.strerror}") from None
+    try:
+        fields = json.loads(content)
+        version = fields["format_version"]
+    except ValueError:
+        raise UsageError(
+            f"the baseline {path} is damaged (not whole JSON): restore it from version control, or "
+            f"make it again with {MAKE}"
+        ) from None
+    except (KeyError, TypeError):
+        raise UsageError(f"{path} is no baseline; make one with {MAKE}") from None
+    if version != BASELINE_FORMAT_VERSION:
+        raise IncomparableError(
+            f"the baseline {path} has format version {version!r}; this harness reads version "
+            f"{BASELINE_FORMAT_VERSION}: use the harness that wrote it, or make it again with "
+            f"{MAKE}"
+        )
+    try:
+        return Baseline.model_validate_json(content)
+    except ValidationError as error:
+        mistake = error.errors()[0]
+        where = ".".join(map(str, mistake["loc"]))
+        raise UsageError(
+            f"the baseline {path} is damaged: {where}: {mistake['msg']}; restore it, or make it "
+            f"again with {MAKE}"
+        ) from None
+
+
+class IncomparableError(UsageError):
+    """The two have different questions: no answer can be had."""
+
+    exit_code = 4
+
+
+def refuse_unfit(run: Run) -> None:
+    """Raises :class:`UsageError` where a run is no measure for later ones: cells are missing or
+    failed."""
+    unfit = [
+        f"{strategy}, seed {seed}: {reason}" for (strategy, seed), reason in run.problems.items()
+    ] + [
+        f"{strategy}, seed {seed} failed: {cell.record.reason}"
+        for (strategy, seed), cell in run.cells.items()
+        if cell.record.status == "failed"
+    ]
+    if unfit:
+        more = f" (and {len(unfit) - 1} more)" if len(unfit) > 1 else ""
+        raise UsageError(
+            f"{run.path} is no baseline: {unfit[0]}{more}; finish the run with the command in its "
+            "study.json (`command`), or leave the strategy out, and try again"
+        )

@@ -1,0 +1,105 @@
+"""What a check compares, per cell, and by how much it may change."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.contract import Mode, UsageError
+
+Unit = Literal["pt", "%", ""]
+
+UNITS: dict[Unit, str] = {
+    "pt": "percentage points",
+    "%": "percent of the baseline's mean",
+    "": "the measure's own unit",
+}
+
+
+@dataclass(frozen=True)
+class Margin:
+    """A change that matters: ``size`` > 0 in ``unit``."""
+
+    size: float
+    unit: Unit
+
+    def __str__(self) -> str:
+        return f"{self.size:g}{self.unit}"
+
+    def absolute(self, baseline_mean: float) -> float:
+        """In the measure's own unit."""
+        if self.unit == "pt":
+            return self.size / 100
+        return self.size / 100 * abs(baseline_mean) if self.unit == "%" else self.size
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number per cell. ``is_time``: it depends on how fast the machine is."""
+
+    name: str
+    title: str
+    unit: str
+    is_higher_better: bool | None
+    is_time: bool
+    default: Margin
+
+    def sign(self, mode: Mode) -> float:
+        """1 where higher is better, −1 where lower is."""
+        higher = mode == "max" if self.is_higher_better is None else self.is_higher_better
+        return 1.0 if higher else -1.0
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure("best_score", "score of the incumbent", "", None, False, Margin(0.1, "pt")),
+    Measure(
+        "device_hours_to_target", "device-hours to target", "device-seconds", False, True,
+        Margin(10, "%"),
+    ),
+    Measure("epoch_savings", "epoch savings", "share", True, False, Margin(5, "pt")),
+    Measure("useful_share", "useful share", "share", True, True, Margin(5, "pt")),
+    Measure("searcher_seconds", "searcher's seconds", "s", False, True, Margin(50, "%")),
+)  # fmt: skip
+
+_MARGIN = re.compile(r"(?P<name>[a-z_]+):(?P<size>[0-9.]+(?:e-?[0-9]+)?)(?P<unit>pt|%|)")
+
+
+def parse_margins(given: Sequence[str]) -> dict[str, Margin]:
+    """Margins by measure, from ``--fail-on NAME:SIZE[pt|%]``; measures not named keep their own.
+
+    Raises:
+        UsageError: not of this form, an unknown measure, one given twice, or a size that is not
+            above 0.
+    """
+    known = {measure.name: measure.default for measure in MEASURES}
+    margins: dict[str, Margin] = {}
+    form = "NAME:SIZE, SIZE with pt (percentage points), % (of the baseline's mean) or nothing"
+    for text in given:
+        found = _MARGIN.fullmatch(text.strip())
+        if found is None:
+            raise UsageError(f"--fail-on {text!r} must be {form}, e.g. best_score:0.1pt")
+        name = found["name"]
+        if name not in known:
+            raise UsageError(f"--fail-on {text!r}: known are {', '.join(known)}; it must be {form}")
+        if name in margins:
+            raise UsageError(f"--fail-on gives {name} twice: give it once")
+        try:
+            size = float(found["size"])
+        except ValueError:
+            size = math.nan
+        if not (size > 0 and math.isfinite(size)):
+            raise UsageError(f"--fail-on {text!r}: the size must be a number above 0")
+        margins[name] = Margin(size, found["unit"])  # type: ignore[arg-type]
+    return known | margins
+
+
+def values_of(cells: Mapping[int, Mapping[str, float | None]], name: str) -> dict[int, float]:
+    """A measure by seed, where a cell has it."""
+    return {
+        seed: float(value)
+        for seed, cell in cells.items()
+        if (value := cell.get(name)) is not None and not math.isnan(value)
+    }
