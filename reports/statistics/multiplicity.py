@@ -13,7 +13,7 @@ def holm(p_values: ArrayLike) -> Values:
 
     The smallest of m is multiplied by m, the next by m − 1, and so on; none is below one that was
     smaller before, and none above 1. That holds however the comparisons depend on each other, as
-    those between all pairs of strategies do.
+    those between all pairs of strategies do, but only as far as each p-value is right by itself.
 
     Args:
         p_values: shape (m,), each in [0, 1] or NaN (no test was made).

@@ -52,6 +52,9 @@ def paired_difference(a: ArrayLike, b: ArrayLike) -> PairedDifference:
     if they are 0, else that of the two-sided sign test, 2 ÷ 2ⁿ; the interval has no width. One
     pair so has p = 1, and its interval is NaN.
 
+    It is about means: a strategy with rare bad seeds, none of which was run, looks better than it
+    is, the more so beside one that hardly depends on the seed (measured: ``docs/statistics.md``).
+
     NaN and ±inf are not left out: the estimate is what the arithmetic says (NaN or ±inf), interval
     and p are NaN, as all are without any pair.
 
