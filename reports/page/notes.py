@@ -197,6 +197,11 @@ def method_notes(analysis: Analysis) -> list[str]:
             "A trial that the scheduler stops is told to Optuna and HyperOpt as complete, with its "
             "partial score."
         )
+    if len(study.seeds) > 1:
+        notes.append(
+            "Differences are of means over seeds. Where one strategy is rarely, but badly, worse than "
+            "another, few seeds may show nothing of it: look at the single cells as well."
+        )
     notes.append(
         "Failures, NaN and ±∞ are told to every searcher the same way: as the worst finite score "
         "seen so far in the cell."
