@@ -199,8 +199,8 @@ def method_notes(analysis: Analysis) -> list[str]:
         )
     if len(study.seeds) > 1:
         notes.append(
-            "Differences are of means over seeds. Where one strategy is rarely, but badly, worse than "
-            "another, few seeds may show nothing of it: look at the single cells as well."
+            "Differences are of means over seeds. Where one strategy is rarely, but badly, worse "
+            "than another, few seeds may show nothing of it: look at the single cells as well."
         )
     notes.append(
         "Failures, NaN and ±∞ are told to every searcher the same way: as the worst finite score "
