@@ -35,9 +35,9 @@ KIND_COLOURS: dict[Kind, str] = {
     "idle": GREY,
 }
 RUNG_COLOURS = (BLUE, GREEN, OCHRE, VERMILION, PINK, VIOLET, SKY)
-# From the worst to the best, in even steps of OKLab, getting lighter and yellower all the way, which
-# every kind of colour vision can follow. The usual colour maps begin or end where they cannot be
-# seen on a white or a black page.
+# From the worst to the best, in even steps of OKLab, ever lighter and yellower, which every kind of
+# colour vision can follow. The usual colour maps begin or end where they cannot be seen on a white
+# or a black page.
 SCORE_COLOURS = (
     "#2663c3", "#5064bc", "#6c65b3", "#8466a9", "#98689c", "#a96b8d", "#b7707b", "#c17665",
     "#c87c4b", "#cb8425",
