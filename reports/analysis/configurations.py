@@ -16,7 +16,7 @@ from reports.analysis.frames import CONFIG_PREFIX
 from reports.analysis.scales import Places, Scale, parameter_scale
 from reports.run import Run
 
-MOST_LINES, MOST_POINTS = 240, 4500
+MOST_LINES, MOST_POINTS = 240, 4000
 """No more lines than the first, and no more points of lines than the second."""
 BEST_LINES = 30
 
@@ -77,7 +77,8 @@ def _without_report(run: Run, reported: pd.DataFrame) -> pd.DataFrame:
         for key, config in ends.items()
     ]
     # As objects, so that an integer stays one where another row lacks the parameter.
-    return pd.DataFrame(rows, dtype=object)
+    frame = pd.DataFrame(rows, dtype=object)
+    return frame.astype(reported[_KEYS].dtypes.to_dict()) if rows else frame
 
 
 @dataclass(frozen=True)

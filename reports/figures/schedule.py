@@ -19,6 +19,7 @@ from reports.analysis.scales import observed, parameter_scale
 from reports.figures.style import BLUE, GREEN, INK, Layout, short
 
 MOST_PARAMETERS = 6
+MOST_MARKED_EPOCHS = 60
 WARM_UP_SHARE = 0.1
 """The part of the epochs whose scores need not be on the axis, where they would flatten it."""
 
@@ -43,9 +44,13 @@ def draw_schedule(
     _draw_score(rows[0], frame, metric)
     for axes, name in zip(rows[1:], names, strict=True):
         _draw_parameter(axes, frame, name, space[name])
+    exploited = frame.loc[frame["exploited"], "epoch"].to_numpy(dtype=float) - 0.5
     for axes in rows:
-        for epoch in frame.loc[frame["exploited"], "epoch"]:
-            axes.axvline(epoch - 0.5, color=INK, lw=1, alpha=0.6, dashes=(1.5, 1.5))
+        # One line with gaps: a hundred of them would be large.
+        axes.plot(
+            np.repeat(exploited, 3), np.tile([0, 1, math.nan], len(exploited)), color=INK, lw=1,
+            alpha=0.6, dashes=(1.5, 1.5), transform=axes.get_xaxis_transform(),
+        )  # fmt: skip
         axes.grid(visible=False, axis="x")
         axes.tick_params(axis="x", bottom=axes is rows[-1])
         sns.despine(ax=axes)
@@ -85,7 +90,8 @@ def describe_schedule(frame: pd.DataFrame) -> str:
 def _draw_score(axes: Axes, frame: pd.DataFrame, metric: str) -> None:
     scores = frame["validation_score"].to_numpy(dtype=float)
     scores = np.where(np.isfinite(scores), scores, math.nan)
-    axes.plot(frame["epoch"], scores, color=GREEN, lw=1.8, marker="o", ms=3)
+    marker = "o" if len(frame) <= MOST_MARKED_EPOCHS else ""
+    axes.plot(frame["epoch"], scores, color=GREEN, lw=1.8, marker=marker, ms=3)
     later = scores[math.ceil(WARM_UP_SHARE * len(scores)) :]
     later = later[np.isfinite(later)]
     if len(later):

@@ -24,9 +24,9 @@ COLOURS: dict[str, str] = {
     REST: KIND_COLOURS["idle"],
 }
 MOST_LANES = {True: 32, False: 20}
-MOST_PIECES = {True: 1100, False: 1000}
-MOST_MARKS = 450
-"""By whether the layout is wide, and of each kind: what keeps the figure below 60 KB."""
+"""By whether the layout is wide."""
+MOST_PIECES, MOST_MARKS = 1000, 450
+"""Of each kind of mark; what keeps the figure at 60 KB or so."""
 LEAST_POINTS = 0.5
 """Pieces narrower than this are gathered."""
 LEAST_SHARE, LEAST_AREA = 0.02, 0.12
@@ -46,8 +46,9 @@ def draw_timeline(
 ) -> Figure:
     """Draw :func:`reports.analysis.timeline.timeline`, which must not be empty.
 
-    Where there are more slots than lanes, every second, third, … is shown, and those on which the
-    winner ran.
+    Pieces that are too short to be seen share a stretch of their lane, one above the other. Where
+    there are more slots than lanes, every second, third, … is shown, and those on which the winner
+    ran.
 
     Args:
         stretches: as from :func:`reports.analysis.timeline.stretches`.
@@ -62,7 +63,7 @@ def draw_timeline(
     per_unit, unit = next((size, name) for least, size, name in _TIME_UNITS if end_s >= least)
     s_per_point = end_s / (72 * (layout.width - 0.7))
     row = float(np.clip(5.5 / len(slots), 0.17, 0.34))
-    below, above = _bars(pieces, s_per_point, MOST_PIECES[layout.is_wide])
+    below, above = _bars(pieces, s_per_point, MOST_PIECES)
     seen = {*below["kind"], *above["kind"]}
     keys: list[Artist] = [
         Patch(facecolor=COLOURS[kind], edgecolor="none", label=kind)

@@ -27,6 +27,7 @@ from harness.contract.records import (
     ParameterRecord,
     Parent,
     Report,
+    Span,
     StrategyRecord,
     StudyRecord,
     TrialEnd,
@@ -320,6 +321,7 @@ class _Simulation:
             test_score=score - sign * 0.004 + self.random.normal(0, 0.001),
             started_s=start,
             reported_s=now,
+            spans=[Span(kind=kind, seconds=seconds) for kind, seconds in spans.items() if seconds],
             trial_device_seconds={
                 kind: s for (owner, kind), s in self.ledger.items() if owner == trial["number"]
             },
