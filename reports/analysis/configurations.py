@@ -16,7 +16,7 @@ from reports.analysis.frames import CONFIG_PREFIX
 from reports.analysis.scales import Places, Scale, parameter_scale
 from reports.run import Run
 
-MOST_LINES, MOST_POINTS = 240, 4000
+MOST_LINES, MOST_POINTS = 240, 3200
 """No more lines than the first, and no more points of lines than the second."""
 BEST_LINES = 30
 

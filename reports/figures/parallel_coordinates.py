@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from unicodedata import east_asian_width
 
 import numpy as np
 import pandas as pd
@@ -86,7 +87,7 @@ def draw_configurations(
     _set_limits(frame, plot)
     figure.legend(
         handles=keys, loc="outside lower left", ncols=columns, alignment="left",
-        title="The best incumbent of each strategy",
+        title="The best incumbent of each strategy" if len(marked) else None,
     )  # fmt: skip
     return figure
 
@@ -203,7 +204,9 @@ def _beside_each_other(ticks: list[Tick], width: float) -> list[Tick]:
     """Those whose labels do not overlap; the outermost come first."""
     kept: list[tuple[float, float, Tick]] = []
     for place, label in [*ticks[:1], *ticks[-1:], *ticks[1:-1]]:
-        length = 0.065 * (len(label) + 1) / width
+        # Chinese characters, for one, are as wide as two others.
+        letters = sum(2 if east_asian_width(letter) in "WF" else 1 for letter in label)
+        length = 0.065 * (letters + 1) / width
         start = place - {"left": 0.0, "right": 1.0, "center": 0.5}[_side(place)] * length
         if all(start + length <= other or start >= end for other, end, _ in kept):
             kept.append((start, start + length, (place, label)))

@@ -15,11 +15,12 @@ from matplotlib.ticker import MaxNLocator
 from harness.contract.records import ParameterRecord
 from reports import units
 from reports.analysis.frames import CONFIG_PREFIX
-from reports.analysis.scales import observed, parameter_scale
+from reports.analysis.scales import Tick, observed, parameter_scale
 from reports.figures.style import BLUE, GREEN, INK, Layout, short
 
 MOST_PARAMETERS = 6
 MOST_MARKED_EPOCHS = 60
+LEAST_BETWEEN_TICKS = 0.24
 WARM_UP_SHARE = 0.1
 """The part of the epochs whose scores need not be on the axis, where they would flatten it."""
 
@@ -45,11 +46,12 @@ def draw_schedule(
     for axes, name in zip(rows[1:], names, strict=True):
         _draw_parameter(axes, frame, name, space[name])
     exploited = frame.loc[frame["exploited"], "epoch"].to_numpy(dtype=float) - 0.5
+    alpha = 0.6 if len(exploited) <= 20 else 0.2
     for axes in rows:
         # One line with gaps: a hundred of them would be large.
         axes.plot(
             np.repeat(exploited, 3), np.tile([0, 1, math.nan], len(exploited)), color=INK, lw=1,
-            alpha=0.6, dashes=(1.5, 1.5), transform=axes.get_xaxis_transform(),
+            alpha=alpha, dashes=(1.5, 1.5), transform=axes.get_xaxis_transform(),
         )  # fmt: skip
         axes.grid(visible=False, axis="x")
         axes.tick_params(axis="x", bottom=axes is rows[-1])
@@ -110,10 +112,14 @@ def _draw_parameter(axes: Axes, frame: pd.DataFrame, name: str, parameter: Param
     # Each value holds for the whole epoch.
     edges = np.arange(len(frame) + 1) + 0.5
     axes.stairs(places, edges, baseline=None, color=BLUE, lw=1.8)
+    ticks: list[Tick] = []
+    for tick in [*scale.ticks[:1], *scale.ticks[:0:-1]]:
+        if all(abs(tick[0] - place) >= LEAST_BETWEEN_TICKS for place, _ in ticks):
+            ticks.append(tick)
     axes.set(
         ylim=(-0.12, 1.12),
-        yticks=[place for place, _ in scale.ticks],
-        yticklabels=[short(label, 12) for _, label in scale.ticks],
+        yticks=[place for place, _ in ticks],
+        yticklabels=[short(label, 12) for _, label in ticks],
     )
     _title(axes, name)
 
@@ -125,12 +131,16 @@ def _title(axes: Axes, name: str, pad: float = 3) -> None:
 def _name_trials(axes: Axes, frame: pd.DataFrame, layout: Layout) -> None:
     """Above the score, which trial trained which epochs, where there is room for it."""
     inches = (layout.width - 1) / len(frame)
-    for _, own in frame.groupby(frame["exploited"].cumsum()):
-        first, last, trial = own["epoch"].iloc[0], own["epoch"].iloc[-1], own["trial"].iloc[0]
-        for text in (f"trial {trial}", str(trial)):
-            if inches * len(own) > 0.075 * len(text):
-                axes.text(
-                    (first + last) / 2, 1.0, text, size=7.5, ha="center", va="bottom",
-                    transform=axes.get_xaxis_transform(),
-                )  # fmt: skip
-                break
+    turns = [own for _, own in frame.groupby(frame["exploited"].cumsum())]
+    texts = []
+    for own in turns:
+        trial, room = own["trial"].iloc[0], inches * len(own)
+        texts.append(next((t for t in (f"trial {trial}", f"{trial}") if room > 0.08 * len(t)), ""))
+    # A few of many numbers would look as if there were no other trials.
+    if 2 * sum(map(bool, texts)) < len(turns) or inches * len(frame) < 0.15 * len(turns):
+        return
+    for own, text in zip(turns, texts, strict=True):
+        axes.text(
+            own["epoch"].mean(), 1.0, text, size=7.5, ha="center", va="bottom",
+            transform=axes.get_xaxis_transform(),
+        )  # fmt: skip
