@@ -72,7 +72,8 @@ def _timeline(subject: Subject, strategy: str, seed: int, number: int) -> PageFi
         reading="A lane per slot, from the cell's start to its end; what the slot did is its "
         "colour, and between trials there is a line.",
         alt=describe_timeline(pieces, runs),
-        caption=f"{strategy}, seed {seed}: the cell whose final score is the strategy's median."
+        caption=f"{strategy}, seed {seed}: the cell whose final score is the strategy's median. "
+        "Pieces too short to draw share a stretch of their lane, by height."
         + (f" Not placed in time by the records, slot-seconds: {made_of}." if made_of else ""),
         table=Table(
             "Slot-seconds by what was done",
