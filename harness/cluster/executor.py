@@ -49,15 +49,15 @@ class ClusterExecutor:
         return {"executor": "cluster"}
 
     def run(self, study: DecidedStudy, store: RunStore, shown: Display) -> Outcomes:
-        places = _Places(study, store, self._cluster)
         outcomes: Outcomes = {}
-        for index, cell in enumerate(study.cells):
-            before = store.finished(*cell)
-            if isinstance(before, CellRecord):
-                shown.ended(index, before, kept=True)
-                outcomes[cell] = None
-                continue
-            outcomes[cell] = self._run_cell(study, store, places, index, shown)
+        with contextlib.closing(_Places(study, store, self._cluster)) as places:
+            for index, cell in enumerate(study.cells):
+                before = store.finished(*cell)
+                if isinstance(before, CellRecord):
+                    shown.ended(index, before, kept=True)
+                    outcomes[cell] = None
+                    continue
+                outcomes[cell] = self._run_cell(study, store, places, index, shown)
         return outcomes
 
     def retrain(
@@ -75,7 +75,10 @@ class ClusterExecutor:
             said = JobDone.model_validate_json(line)
             done(said.job, said.retraining)
 
-        with _Places(study, store, self._cluster).one("retraining") as place:
+        with (
+            contextlib.closing(_Places(study, store, self._cluster)) as places,
+            places.one("retraining") as place,
+        ):
             spec = ClusterRetrainSpec(**fields, **place, jobs=list(jobs))
             code = launch(["harness.cluster.retraining_process"], spec, log, on_line)
         return None if code == 0 else f"their process ended with exit code {code}; see {log}"
@@ -119,9 +122,11 @@ class _Places:
         finally:
             # Here, not in the process, so that nothing is left of one that was killed.
             self._storage.child(unique).delete()
-            # Empty again whenever nothing is running.
-            with contextlib.suppress(OSError):
-                self._default.rmdir()
+
+    def close(self) -> None:
+        """The default place is empty again whenever nothing is running."""
+        with contextlib.suppress(OSError):
+            self._default.rmdir()
 
 
 @contextlib.contextmanager

@@ -57,8 +57,11 @@ def retrain_on(
 
     def serve(slot: int) -> None:
         try:
-            while waiting:
-                index, job = waiting.popleft()
+            while True:
+                with lock:
+                    if not waiting:
+                        return
+                    index, job = waiting.popleft()
                 training = _Training(pool, slot, index, job.seed, limit_s(job))
                 retraining = follow(job, benchmark, training)
                 with lock:
