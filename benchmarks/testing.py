@@ -24,8 +24,9 @@ def check_benchmark(benchmark: Benchmark, config: Config, dataset: Dataset | Non
 
     Raises:
         AssertionError: the metadata contradict each other; a score is missing or not finite; the
-            same seed gives other scores; a state taken in the middle and given to a fresh session
-            does not go on bit for bit; or a loaded state brings its own configuration along.
+            same seed gives other scores; the scores ahead are not those that training gives; a
+            state taken in the middle and given to a fresh session does not go on bit for bit; or a
+            loaded state brings its own configuration along.
         UsageError: the search space has a parameter that not every searcher understands alike.
     """
     _check_metadata(benchmark)
@@ -41,6 +42,7 @@ def check_benchmark(benchmark: Benchmark, config: Config, dataset: Dataset | Non
     for metrics in straight:
         assert wanted <= set(metrics), f"{wanted - set(metrics)} is not reported"
         assert all(math.isfinite(value) for value in metrics.values()), f"not finite: {metrics}"
+    _check_the_scores_ahead(benchmark, session, config, straight)
     if not benchmark.gives_checkpoints:
         return
     fresh = _session(benchmark, found)
@@ -68,6 +70,20 @@ def _check_metadata(benchmark: Benchmark) -> None:
     unknown = set(benchmark.mutable) - set(benchmark.space())
     assert not unknown, f"the mutable parameters {sorted(unknown)} are not in the space"
     describe_space(benchmark.space(), benchmark.mutable)
+
+
+def _check_the_scores_ahead(
+    benchmark: Benchmark, session: Session, config: Config, straight: list[dict[str, float]]
+) -> None:
+    session.start(dict(config), SEED)
+    _epoch(session)
+    ahead = session.scores_ahead(EPOCHS - 1)
+    if ahead is None:
+        return
+    trained = [metrics[benchmark.metric] for metrics in straight[1:]]
+    assert_same_state(list(ahead), trained, "scores_ahead() and what training gives")
+    again, _ = _train(session, config)
+    assert_same_state(straight, again, "after scores_ahead() and start(), metrics")
 
 
 def _check_the_config_wins(benchmark: Benchmark, config: Config, dataset: Dataset) -> None:

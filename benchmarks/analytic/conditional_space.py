@@ -61,12 +61,15 @@ class ConditionalCurve(LearningCurve):
     def train_metrics(self, epoch: int) -> Mapping[str, float]:
         return {"train_loss": -math.log(self._expected(epoch))}
 
+    def validation_score(self, epoch: int) -> float:
+        return self._expected(epoch) + EVALUATION_SD * self._noise.normal(VALIDATION, epoch)
+
     def scores(self, epoch: int) -> Mapping[str, float]:
-        expected, noise = self._expected(epoch), self._noise
+        expected = self._expected(epoch)
         return {
-            "validation_accuracy": expected + EVALUATION_SD * noise.normal(VALIDATION, epoch),
+            "validation_accuracy": self.validation_score(epoch),
             "validation_loss": -math.log(expected),
-            "test_accuracy": expected + EVALUATION_SD * noise.normal(TEST, epoch),
+            "test_accuracy": expected + EVALUATION_SD * self._noise.normal(TEST, epoch),
         }
 
     def _expected(self, epoch: int) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,10 @@ class LearningCurve:
 
     @abstractmethod
     def train_metrics(self, epoch: int) -> Mapping[str, float]: ...
+
+    @abstractmethod
+    def validation_score(self, epoch: int) -> float:
+        """The benchmark's metric, which is among the scores as well."""
 
     @abstractmethod
     def scores(self, epoch: int) -> Mapping[str, float]: ...
@@ -62,3 +67,11 @@ class CurveSession(Session):
     def epoch_cost(self) -> EpochCost:
         cost = self._curve.cost
         return cost if self._epoch <= 1 else replace(cost, start=0.0)
+
+    def scores_ahead(self, epochs: int) -> Sequence[float]:
+        scores: list[float] = []
+        for epoch in range(self._epoch + 1, self._epoch + epochs + 1):
+            scores.append(self._curve.validation_score(epoch))
+            if not math.isfinite(scores[-1]):
+                break
+        return scores

@@ -70,12 +70,18 @@ class PowerLawCurve(LearningCurve):
     def train_metrics(self, epoch: int) -> Mapping[str, float]:
         return {"train_loss": self._expected(epoch)}
 
+    def validation_score(self, epoch: int) -> float:
+        return self._evaluated(epoch, VALIDATION)
+
     def scores(self, epoch: int) -> Mapping[str, float]:
-        expected, noise = self._expected(epoch), self._noise
         return {
-            "validation_loss": expected * (1.0 + EVALUATION_SD * noise.normal(VALIDATION, epoch)),
-            "test_loss": expected * (1.0 + EVALUATION_SD * noise.normal(TEST, epoch)),
+            "validation_loss": self.validation_score(epoch),
+            "test_loss": self._evaluated(epoch, TEST),
         }
+
+    def _evaluated(self, epoch: int, on: int) -> float:
+        noise = self._noise.normal(on, epoch)
+        return self._expected(epoch) * (1.0 + EVALUATION_SD * noise)
 
     def _expected(self, epoch: int) -> float:
         left = (UNTRAINED_LOSS - self._asymptote) * (1 + epoch) ** -self._exponent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,9 @@ class QuadraticSession(Session):
         # h; the mean of n examples has 1 / n of that.
         sd = 1.0 / np.sqrt(CURVATURES * HELD_OUT_EXAMPLES)
         self._minima = sd * np.random.default_rng(data_seed).standard_normal((2, DIMENSIONS))
+        # What an epoch starts from: weights and velocities, and its noise.
+        self._before = np.empty((4, DIMENSIONS))
+        self._state, self._noise = self._before[:2], self._before[2:]
 
     def start(self, config: Config, seed: int) -> None:
         batch_size = int(config["batch_size"])
@@ -43,46 +46,65 @@ class QuadraticSession(Session):
         self._update = np.concatenate([transition, noise_root], axis=1)  # (2, 4, dimensions)
         self._bits = np.random.Philox(key=Noise(config, seed).integer())
         self._bits_state: Any = self._bits.state
+        self._counter: Any = self._bits_state["state"]["counter"]
         self._normal = np.random.Generator(self._bits).standard_normal
         self._cost = epoch_seconds(batch_size)
         self._epoch = 0
-        weights = np.random.default_rng(seed).standard_normal(DIMENSIONS)
-        self._state = np.stack([weights, np.zeros(DIMENSIONS)])
+        self._state[0] = np.random.default_rng(seed).standard_normal(DIMENSIONS)
+        self._state[1] = 0.0
 
     def train_epoch(self) -> Mapping[str, float]:
-        self._epoch += 1
-        self._go_to_noise_of(self._epoch)
-        before = np.concatenate([self._state, self._normal((2, DIMENSIONS))])
         with np.errstate(over="ignore", invalid="ignore"):
-            self._state = np.einsum("ijd,jd->id", self._update, before)
-        return {"train_loss": _losses(self._state[:1])[0]}
+            self._advance()
+            (loss,) = _losses(self._state[:1])
+        return {"train_loss": _score(loss)}
 
     def evaluate(self) -> Mapping[str, float]:
-        validation, test = _losses(self._state[0] - self._minima)
-        return {"validation_loss": validation, "test_loss": test}
+        with np.errstate(over="ignore", invalid="ignore"):
+            validation, test = _losses(self._state[0] - self._minima)
+        return {"validation_loss": _score(validation), "test_loss": _score(test)}
 
     def state(self) -> Mapping[str, Any]:
         return {"epoch": self._epoch, "weights_and_velocities": self._state.tolist()}
 
     def load(self, state: Mapping[str, Any]) -> None:
         self._epoch = state["epoch"]
-        self._state = np.array(state["weights_and_velocities"])
+        self._state[:] = state["weights_and_velocities"]
 
     def epoch_cost(self) -> EpochCost:
         start = START_SECONDS if self._epoch <= 1 else 0.0
         return EpochCost(*self._cost, start=start)
 
-    def _go_to_noise_of(self, epoch: int) -> None:
-        """Philox is a counter-based generator; its counter's second word is the epoch here."""
-        self._bits_state["state"]["counter"][:] = (0, epoch, 0, 0)
+    def scores_ahead(self, epochs: int) -> Sequence[float]:
+        weights = np.empty((epochs, 1, DIMENSIONS))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for row in weights:
+                self._advance()
+                row[:] = self._state[0]
+            # Against both minima, as BLAS may add up another number of rows in another order.
+            losses = _losses(weights - self._minima)
+        scores = [_score(validation) for validation, _ in losses]
+        finite = next((n for n, score in enumerate(scores) if math.isnan(score)), epochs)
+        return scores[: finite + 1]
+
+    def _advance(self) -> None:
+        self._epoch += 1
+        # Philox is a counter-based generator; its counter's second word is the epoch here.
+        self._counter[1] = self._epoch
         self._bits.state = self._bits_state
+        self._normal(out=self._noise)
+        self._state[:] = np.einsum("ijd,jd->id", self._update, self._before)
 
 
-def _losses(away: Array) -> list[float]:
-    """Of weights less their minimum, one row each; NaN where they are diverged."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        losses = (0.5 * away * away @ CURVATURES).tolist()
-    return [loss if loss < DIVERGED_ABOVE else math.nan for loss in losses]
+def _losses(away: Array) -> list[Any]:
+    """Of weights less their minimum, along the last axis."""
+    losses: list[Any] = (0.5 * away * away @ CURVATURES).tolist()
+    return losses
+
+
+def _score(loss: float) -> float:
+    """NaN where it diverged."""
+    return loss if loss < DIVERGED_ABOVE else math.nan
 
 
 def steps(lr: float, momentum: float, batch_size: int, count: int) -> tuple[Array, Array]:

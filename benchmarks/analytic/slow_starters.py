@@ -51,13 +51,15 @@ class SlowStartersCurve(LearningCurve):
     def train_metrics(self, epoch: int) -> Mapping[str, float]:
         return {"train_loss": -math.log(self._expected(epoch))}
 
+    def validation_score(self, epoch: int) -> float:
+        return self._expected(epoch) + EVALUATION_SD * self._noise.normal(VALIDATION, epoch)
+
     def scores(self, epoch: int) -> Mapping[str, float]:
         expected = self._expected(epoch)
-        noise = self._noise
         return {
-            "validation_score": expected + EVALUATION_SD * noise.normal(VALIDATION, epoch),
+            "validation_score": self.validation_score(epoch),
             "validation_loss": -math.log(expected),
-            "test_score": expected + EVALUATION_SD * noise.normal(TEST, epoch),
+            "test_score": expected + EVALUATION_SD * self._noise.normal(TEST, epoch),
         }
 
     def _expected(self, epoch: int) -> float:

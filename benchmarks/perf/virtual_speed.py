@@ -21,7 +21,7 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -86,6 +86,10 @@ class CurveSession(Session):
 
     def epoch_cost(self) -> EpochCost:
         return self._cost
+
+    def scores_ahead(self, epochs: int) -> Sequence[float]:
+        ahead = range(self._epoch + 1, self._epoch + epochs + 1)
+        return [curve.score(**self._config, epoch=epoch) for epoch in ahead]
 
 
 @dataclass(frozen=True)

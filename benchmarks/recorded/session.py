@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.recorded.replay import Replay
@@ -51,6 +51,10 @@ class TableSession(Session):
             start=track["start_seconds"][0] if self._epoch <= 1 else 0.0,
             is_processor_time=self._replay.is_processor_time,
         )
+
+    def scores_ahead(self, epochs: int) -> Sequence[float]:
+        scores = self._track["validation_score"][self._epoch : self._epoch + epochs]
+        return scores or [math.nan]
 
     def _at(self, column: str) -> float | None:
         """This epoch's value; ``None`` where the table has no such column's value."""

@@ -7,7 +7,7 @@ there is one worker) and measures the time of each call; a session never looks a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -98,6 +98,16 @@ class Session(ABC):
         """
         return None
 
+    def scores_ahead(self, epochs: int) -> Sequence[float] | None:
+        """The benchmark's ``metric`` at each of the next so many epochs, were they trained; the
+        first that is not finite is the last.
+
+        Asked of a light session when its trial was stopped: what that would have come to. The
+        session may be left as it likes, ``start`` comes next. For curves that are known without
+        training them; ``None`` (the default): it has to be trained to see.
+        """
+        return None
+
 
 class Benchmark(ABC):
     """What is tuned: a search space, a metric with its mode, the epochs cap, the training code.
@@ -118,8 +128,9 @@ class Benchmark(ABC):
     mutable: frozenset[str] = frozenset()
     """Parameters that may change in the middle of a trial (what PBT may perturb)."""
     light_sessions: ClassVar[bool] = False
-    """A session costs next to nothing to build and keep: the virtual executor then keeps one per
-    slot. Otherwise all trials take turns on a single one, with ``state`` and ``load``."""
+    """A session costs next to nothing to build, keep and train: the virtual executor then keeps one
+    per slot, and goes on with stopped trials to see what they would have come to. Otherwise all
+    trials take turns on a single one, with ``state`` and ``load``."""
     device_kind: DeviceKind = "CPU"
     """What ``epoch_cost`` counts the seconds of: what a virtual cluster is made of."""
     caveats: tuple[str, ...] = ()

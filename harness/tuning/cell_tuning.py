@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from ray.tune.search.basic_variant import BasicVariantGenerator
 
 from harness.cell import CellSpec
@@ -16,17 +14,12 @@ from harness.contract import Benchmark, Strategy
 from harness.contract.records import CellRecord, CellStatus, Incumbent, InFlight, LedgerRow
 from harness.ledger import CellAccount
 from harness.problem import make_problem
+from harness.tuning.random_states import seed_globals
 from harness.tuning.recorder import Recorder
 from harness.tuning.scheduler import RecordingScheduler
 from harness.tuning.scores import Scoreboard
 from harness.tuning.searcher import SearcherTime, told_searcher
 from strategies.check import build_plan
-
-
-def seed_globals(seed: int) -> None:
-    """Seed what Ray's schedulers and ``Domain.sample`` draw from."""
-    random.seed(seed)
-    np.random.seed(seed)
 
 
 class CellTuning:

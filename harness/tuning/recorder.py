@@ -6,6 +6,7 @@ with the decision that followed it.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections import Counter
@@ -25,9 +26,10 @@ from harness.contract.records import (
     Incumbent,
     TrialEnd,
     TrialStatus,
+    Unstopped,
 )
 from harness.tuning.names import trial_number
-from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure
+from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure, ScoresAhead
 from harness.tuning.scheduler import Noted, RecordingScheduler
 from harness.tuning.searcher import ToldSearcher
 
@@ -42,7 +44,9 @@ class _Progress:
     config: dict[str, ConfigValue]
     attempt: int = 0
     epoch: int = 0
+    scores: list[float] = field(default_factory=list)
     last_decision: str | None = None
+    scores_ahead: ScoresAhead | None = None
     failure: Failure | None = None
     status: TrialStatus | None = None
 
@@ -139,6 +143,8 @@ class Recorder(tune.Callback):
         self._events.write(to_json(report, inf_nan_mode="strings").decode() + "\n")
         progress.epoch, progress.config = report["epoch"], report["config"]
         progress.last_decision = noted.decision
+        progress.scores.append(report["validation_score"])
+        progress.scores_ahead = extra.scores_ahead
         self.epochs += 1
         self.last_report_s = extra.reported_s
 
@@ -285,11 +291,24 @@ class Recorder(tune.Callback):
             reason=reason,
             at_s=at_s,
             told_score=told,
+            unstopped=self._unstopped(progress) if status == "stopped" else None,
         )
         self._write(end)
         if not retried:
             progress.status = status
             self.counts.ended[status] += 1
+
+    def _unstopped(self, progress: _Progress) -> Unstopped | None:
+        """What a trial would have come to, its epochs so far included, where that can be known."""
+        ahead = progress.scores_ahead() if progress.scores_ahead else None
+        if not ahead:
+            return None
+        better = max if self._benchmark.mode == "max" else min
+        finite = filter(math.isfinite, [*progress.scores, *ahead])
+        return Unstopped(
+            best=better(finite, default=math.nan),
+            last=ahead[-1] if math.isfinite(ahead[-1]) else math.nan,
+        )
 
     def _count_failure(self, reason: str) -> None:
         kind = _kind_of_failure(reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,13 +32,19 @@ class Failure:
     at_s: float
 
 
+ScoresAhead = Callable[[], Sequence[float] | None]
+"""Gives what a trial would report of its further epochs, up to the cap or to the first score that
+is not finite; ``None``: its session failed."""
+
+
 class EpochExtra(NamedTuple):
     """What an executor reports of an epoch besides the score, for the recorder.
 
     ``config``: what was trained, which an exploit decided on this report may change before it is
     written. ``metrics``: all, test score included. Times are seconds since the cell's start;
     ``spans`` and ``trial_seconds`` are seconds of the slot. ``state``: the weights, in the
-    executor's own form. ``failures``: attempts at this epoch before.
+    executor's own form. ``failures``: attempts at this epoch before. ``scores_ahead``: to be asked
+    at once where the trial is stopped here; ``None`` where they cannot be known.
     """
 
     config: Config
@@ -51,6 +57,7 @@ class EpochExtra(NamedTuple):
     state: Any
     parent: Parent | None
     failures: list[Failure]
+    scores_ahead: ScoresAhead | None = None
 
 
 def missing_metric(metric: str, metrics: Mapping[str, float]) -> str | None:

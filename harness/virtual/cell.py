@@ -69,6 +69,7 @@ def run_cell(
         fallback_epoch_device_seconds=benchmark.epoch_device_seconds(spec.devices.kind),
         costs=costs,
         ledger=ledger,
+        looks_ahead=benchmark.light_sessions and not strategy.changes_config,
     )
     seats = make_seats(benchmark, spec.dataset, spec.study.data_seed, slots)
     checkpoints = internals.Checkpoints()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.contract import Benchmark, Config, Dataset, Session, Worker
+from harness.tuning.random_states import unchanged_globals
 
 State = Mapping[str, Any]
 
@@ -35,6 +37,22 @@ class Seat:
         """The state as it is now, whatever the session does next."""
         state = self.session.state()
         return state if self._is_light else copy.deepcopy(dict(state))
+
+    def scores_ahead(self, metric: str, epochs: int) -> Sequence[float]:
+        """What the trial that has the session would report of so many more epochs, up to the first
+        that is not finite. The session is nobody's then."""
+        self._holder = None
+        known = self.session.scores_ahead(epochs)
+        if known is not None:
+            return [float(score) for score in known]
+        scores: list[float] = []
+        with unchanged_globals():
+            while len(scores) < epochs:
+                metrics = {**self.session.train_epoch(), **self.session.evaluate()}
+                scores.append(float(metrics[metric]))
+                if not math.isfinite(scores[-1]):
+                    break
+        return scores
 
 
 def make_seats(benchmark: Benchmark, dataset: Dataset, data_seed: int, slots: int) -> list[Seat]:

@@ -119,6 +119,20 @@ def test_past_a_divergence_all_is_nan_and_costs_go_on(path: Path) -> None:
         assert cost.start == (0.5 if epoch == 1 else 0.0)
 
 
+def test_what_is_ahead_ends_where_it_diverges(path: Path) -> None:
+    curves = read_table(path).curves
+    diverged, sound = (next(c for c in curves if c.diverged == is_so) for is_so in (True, False))
+    one = session(of(path))
+    for curve, cap in ((sound, EPOCHS), (sound, 4), (diverged, EPOCHS), (diverged, 2)):
+        scores = [epoch.validation_score for epoch in curve.epochs]
+        for trained in range(cap):
+            one.start(curve.config, curve.seed)
+            one.load({"epoch": trained})
+            ahead = one.scores_ahead(cap - trained)
+            assert ahead is not None
+            assert repr(list(ahead)) == repr(scores[trained:cap] or [math.nan])
+
+
 def test_another_configuration_goes_on_along_its_own_curve(path: Path) -> None:
     first, second = [c for c in read_table(path).curves if not c.diverged and c.seed == 0][:2]
     one = session(of(path))

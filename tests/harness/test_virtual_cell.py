@@ -336,8 +336,9 @@ def test_sessions_that_take_turns_are_as_good_as_one_each(strategy: str) -> None
     faults = "none,nan,raise_once,raise"
     light = run_virtual(strategy, Clockwork(faults=faults), trainings=12)
     heavy = run_virtual(strategy, HeavyClockwork(faults=faults), trainings=12)
-    assert light.events == heavy.events
-    assert light.record == heavy.record
+    assert repr(light.lines_without_hindsight) == repr(heavy.lines)
+    other = {"events_sha256"}
+    assert light.record.model_dump(exclude=other) == heavy.record.model_dump(exclude=other)
     # A light session's state is not kept.
     assert light.state is None and heavy.state is not None
     assert heavy.record.incumbent is not None

@@ -41,14 +41,17 @@ def pool(cluster: RayCluster) -> Iterator[Any]:
 
 
 def story(events: bytes) -> list[dict[str, Any]]:
-    """All that was decided and seen, without times; and without those that were cut at the end."""
+    """All that was decided and seen, without times; and without those that were cut at the end.
+
+    What stopped trials would have come to, a real cell does not know.
+    """
     lines = [EventLine.validate_json(line) for line in events.splitlines()]
-    times = {
+    other = {
         "tune_id", "slot", "started_s", "reported_s", "spans", "trial_device_seconds",
-        "held_device_seconds", "at_s",
+        "held_device_seconds", "at_s", "unstopped",
     }  # fmt: skip
     return [
-        line.model_dump(exclude=times)
+        line.model_dump(exclude=other)
         for line in lines
         if isinstance(line, Report) or line.status != "cut"
     ]

@@ -68,6 +68,14 @@ class VirtualCell:
         return [EventLine.validate_json(line) for line in self.events.splitlines()]
 
     @property
+    def lines_without_hindsight(self) -> list[Report | TrialEnd]:
+        """Without what stopped trials would have come to."""
+        return [
+            line.model_copy(update={"unstopped": None}) if isinstance(line, TrialEnd) else line
+            for line in self.lines
+        ]
+
+    @property
     def reports(self) -> list[Report]:
         return [line for line in self.lines if isinstance(line, Report)]
 
