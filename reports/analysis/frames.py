@@ -137,15 +137,16 @@ def _trial_rows(cell: Cell) -> list[dict[str, Any]]:
     ]
 
 
-def failures_frame(run: Run) -> pd.DataFrame:
+def failures_frame(run: Run, trials: pd.DataFrame) -> pd.DataFrame:
     """One row per failed attempt and per diverged trial.
 
     ``epoch`` is where it ended; ``trial_device_seconds`` is what the whole trial was charged, so
     the rows of a retried trial repeat it.
+
+    ``trials``: as from :func:`trials_frame`.
     """
     charged = {
-        (row.strategy, row.seed, row.trial): row.device_seconds
-        for row in trials_frame(run).itertuples()
+        (row.strategy, row.seed, row.trial): row.device_seconds for row in trials.itertuples()
     }
     rows = [
         {

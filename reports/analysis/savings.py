@@ -35,8 +35,9 @@ def epochs_by_cell(trials: pd.DataFrame) -> pd.DataFrame:
     left = (trials["max_epochs"] - trials["last_epoch"]).clip(lower=0)
     saved = left.where(trials["status"] == "stopped", 0)
     per_epoch = trials["device_seconds"] / trials["epochs_run"].where(trials["epochs_run"] > 0)
+    is_status = {status: trials["status"] == status for status in STATUSES}
     cells = (
-        trials.assign(saved=saved, saved_seconds=(saved * per_epoch).fillna(0.0))
+        trials.assign(saved=saved, saved_seconds=(saved * per_epoch).fillna(0.0), **is_status)
         .groupby(["strategy", "seed"], sort=False)
         .agg(
             trials=("trial", "size"),
@@ -45,7 +46,7 @@ def epochs_by_cell(trials: pd.DataFrame) -> pd.DataFrame:
             epochs_cap=("max_epochs", "sum"),
             device_seconds_run=("device_seconds", "sum"),
             device_seconds_saved=("saved_seconds", "sum"),
-            **{status: ("status", lambda s, want=status: (s == want).sum()) for status in STATUSES},
+            **{status: (status, "sum") for status in STATUSES},
         )
         .reset_index()
     )

@@ -59,25 +59,14 @@ def draw_step_curves(
     data = thinned(data, axes.x, end)
     if seed_lines is not None:
         _draw_seeds(plot, seed_lines, axes, styles, end)
-    sns.lineplot(
-        data=data,
-        x=axes.x,
-        y=axes.y,
-        hue="strategy",
-        style="strategy",
-        palette={name: styles[name].colour for name in shown},
-        dashes={name: styles[name].dashes for name in shown},
-        drawstyle="steps-post",
-        estimator=None,
-        errorbar=None,
-        linewidth=1.8,
-        legend=False,
-        ax=plot,
-    )
     low, high = axes.y_limits
     for name in shown:
         own = data[data["strategy"] == name]
         style = styles[name]
+        plot.plot(
+            own[axes.x], own[axes.y], drawstyle="steps-post", color=style.colour, lw=1.8,
+            dashes=style.dashes or (None, None),
+        )  # fmt: skip
         plot.fill_between(
             own[axes.x], own["low"], own["high"], step="post", color=style.colour, alpha=0.12, lw=0
         )

@@ -107,7 +107,8 @@ def figure_style() -> Iterator[None]:
         "legend.frameon": False,
         # A strategy may be called "$x$".
         "text.parse_math": False,
-        "font.family": ["DejaVu Sans", "sans-serif"],
+        # One only: the browser draws the text, and looking for the others is slow.
+        "font.family": ["DejaVu Sans"],
         "svg.fonttype": "none",
         "svg.hashsalt": "tune-bench-harness",
     }
