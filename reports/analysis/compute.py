@@ -50,6 +50,13 @@ def device_time_by_strategy(cells: pd.DataFrame) -> pd.DataFrame:
     return wide.assign(held=held)
 
 
+def useful_shares(by_strategy: pd.DataFrame) -> pd.Series:
+    """The share of :func:`device_time_by_strategy` that trained or evaluated, by strategy; of those
+    that held a device."""
+    held = by_strategy[by_strategy["held"] > 0]
+    return held[list(USEFUL_KINDS)].sum(axis=1) / held["held"]
+
+
 def ledger_gaps(cells: pd.DataFrame) -> pd.DataFrame:
     """Cells whose kinds do not sum to what they held: ``strategy``, ``seed``, ``sum``, ``held``."""
     sums = cells.groupby(["strategy", "seed"], sort=False).agg(

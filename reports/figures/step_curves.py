@@ -89,7 +89,7 @@ def draw_step_curves(
     return figure
 
 
-STEPS_ACROSS = 400
+STEPS_ACROSS = 300
 """Where a curve may step, over the width of a figure: a step is a pixel or two off at most."""
 
 

@@ -12,6 +12,17 @@ from matplotlib.figure import Figure
 from reports.figures.path_data import compact
 from reports.figures.style import INK, PAPER
 
+SVG_DPI = 72
+
+
+def _lay_out(figure: Figure) -> None:
+    """Lay a figure out once and for all; to save it would otherwise draw it once more for that."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        figure.set_dpi(SVG_DPI)
+        engine.execute(figure)
+        figure.set_layout_engine(None)
+
 
 def inline_svg(figure: Figure, prefix: str, title: str, description: str) -> str:
     """The figure as an ``<svg>`` string; the same figure gives the same string.
@@ -23,6 +34,7 @@ def inline_svg(figure: Figure, prefix: str, title: str, description: str) -> str
     with warnings.catch_warnings():
         # The browser draws the text and has fonts for what matplotlib's has no glyph for.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        _lay_out(figure)
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     svg = file.getvalue()
     svg = svg[svg.index("<svg") :]

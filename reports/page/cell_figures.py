@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reports import units
+from reports.analysis.compute import useful_shares
 from reports.analysis.configurations import ParallelPlot, parallel_plot
 from reports.analysis.frames import CONFIG_PREFIX, records
 from reports.analysis.schedule import schedule
@@ -25,24 +26,20 @@ from reports.figures.style import short
 from reports.page.figure import PageFigure, Table, make_figure
 from reports.page.study_figures import Subject
 
-TIMELINES = 4
-"""Cells whose timeline is drawn at most."""
 TABLE_TRIALS = 25
 
 
 def timeline_views(subject: Subject) -> list[tuple[str, PageFigure]]:
-    """The timeline of the median cell of each scheduler's best strategy: (strategy, figure).
+    """The timelines of two strategies' median cells: (strategy, figure).
 
-    Schedulers, and not searchers, decide what slots do.
+    Of the best one, and of the one that used its devices worst: where there is something to see.
     """
-    study = subject.analysis.run.study
-    scheduler = {strategy.name: strategy.scheduler for strategy in study.strategies}
-    best_of = {scheduler[name]: name for name in reversed(subject.order)}
+    analysis = subject.analysis
+    useful = useful_shares(analysis.device_time_by_strategy)
+    chosen = list(dict.fromkeys([*subject.order[:1], *useful.sort_values().index[:1]]))
     views: list[tuple[str, PageFigure]] = []
-    for strategy in [name for name in subject.order if best_of[scheduler[name]] == name][
-        :TIMELINES
-    ]:
-        seed = choose_cell(subject.analysis.finals, strategy, study.benchmark.mode)
+    for strategy in map(str, chosen):
+        seed = choose_cell(analysis.finals, strategy, analysis.run.study.benchmark.mode)
         if seed is not None:
             views.append((short(strategy), _timeline(subject, strategy, seed, len(views) + 1)))
     return views

@@ -48,7 +48,7 @@ def verdict_sentences(analysis: Analysis, unit: units.ComputeUnit) -> list[str]:
             next_one = ""
     else:
         headline = (
-            f"{_listed([found.best, *found.ties])} lead at {budget} and cannot be told apart "
+            f"{found.best} leads at {budget}; {_listed(found.ties)} cannot be told from it "
             f"{with_seeds}."
         )
         beaten = units.counted(found.rivals - len(found.ties), "other strategy", "other strategies")

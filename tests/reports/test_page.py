@@ -335,7 +335,7 @@ def test_every_figure_says_how_to_read_it_and_gives_its_data(page: Page, realist
     assert "Device time by kind of work" in titles
     assert "Configurations by score" in titles
     assert "Validation against test score" in titles
-    assert sum(title.startswith("Timeline of ") for title in titles) == 3
+    assert 1 <= sum(title.startswith("Timeline of ") for title in titles) <= 2
     for figure in figures:
         assert re.search(r'<p class="hint">[^<]{20,}</p>', figure)
         assert len(re.findall(r"<svg ", figure)) == len(re.findall(r"<desc ", figure)) == 2
