@@ -25,14 +25,12 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from harness.check.measures import Margin, Measure
+from harness.check.measures import DEFAULT_ALPHA, Margin, Measure
 from harness.contract import Mode
 from reports.statistics import MIN_PAIRS_TO_CLAIM, holm, paired_difference
 
 Mark = Literal["+", "-", "~", "?", "!", "x"]
 
-DEFAULT_ALPHA = 0.01
-"""The chance of any false alarm in a whole check, at most."""
 NONINFERIORITY_LEVEL = 0.95
 
 

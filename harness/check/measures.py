@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,11 +12,10 @@ from harness.contract import Mode, UsageError
 
 Unit = Literal["pt", "%", ""]
 
-UNITS: dict[Unit, str] = {
-    "pt": "percentage points",
-    "%": "percent of the baseline's mean",
-    "": "the measure's own unit",
-}
+Inconclusive = Literal["pass", "fail"]
+
+DEFAULT_ALPHA = 0.01
+"""The chance of any false alarm in a whole check, at most."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +93,3 @@ def parse_margins(given: Sequence[str]) -> dict[str, Margin]:
             raise UsageError(f"--fail-on {text!r}: the size must be a number above 0")
         margins[name] = Margin(size, found["unit"])  # type: ignore[arg-type]
     return known | margins
-
-
-def values_of(cells: Mapping[int, Mapping[str, float | None]], name: str) -> dict[int, float]:
-    """A measure by seed, where a cell has it."""
-    return {
-        seed: float(value)
-        for seed, cell in cells.items()
-        if (value := cell.get(name)) is not None and not math.isnan(value)
-    }

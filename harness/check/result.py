@@ -7,13 +7,12 @@ from typing import Final, Literal
 
 from harness.check.compare import Changes
 from harness.check.decide import Mark, Row
+from harness.check.measures import Inconclusive
 from harness.contract.records import Record
 
 CHECK_FORMAT_VERSION: Final = 1
 
 OK, REGRESSION, INCONCLUSIVE = 0, 1, 3
-
-Inconclusive = Literal["pass", "fail"]
 
 OUTCOMES = {OK: "no regression", REGRESSION: "regression", INCONCLUSIVE: "inconclusive"}
 

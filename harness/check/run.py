@@ -14,7 +14,7 @@ from rich.text import Text
 from harness.check.baseline import Baseline, make_baseline, read_baseline
 from harness.check.compare import changes, check_same_question, pair_up
 from harness.check.decide import decide
-from harness.check.measures import Margin
+from harness.check.measures import Inconclusive, Margin
 from harness.check.outputs import (
     HEADER,
     action_benchmark,
@@ -23,7 +23,7 @@ from harness.check.outputs import (
     markdown,
     workflow_commands,
 )
-from harness.check.result import CheckRecord, Inconclusive, make_check
+from harness.check.result import CheckRecord, make_check
 from harness.contract import UsageError
 from harness.contract.files import write_atomically
 from harness.contract.records import StudyRecord

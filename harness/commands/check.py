@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.check.decide import DEFAULT_ALPHA
-from harness.check.result import Inconclusive
+from harness.check.measures import DEFAULT_ALPHA, Inconclusive
 from harness.contract import UsageError
 
 DECIDES, OUTPUTS = "How it decides", "Outputs"
