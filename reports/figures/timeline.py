@@ -238,7 +238,7 @@ def _mark_keys(
         keys.append(Line2D([], [], ls="", marker="|", color=INK, ms=9, label="stopped or diverged"))
     won = stretches.loc[stretches["is_winner"], "trial"]
     if len(won):
-        keys.append(Line2D([], [], color=INK, lw=2, label=f"trial {won.iloc[0]}, the incumbent"))
+        keys.append(Line2D([], [], color=INK, lw=2, label=f"trial {won.iloc[0]}: incumbent"))
         if incumbent_s is not None:
             keys.append(
                 Line2D([], [], ls="", marker="D", color=INK, mec=PAPER, ms=6.5, label="its best")

@@ -329,7 +329,7 @@ def test_trials_are_numbered_where_they_fit() -> None:
         figure = draw_timeline(pieces, stretches(CELL, pieces, 0), 4.0, WIDE)
         svg = drawn(figure)
     assert {text.get_text() for text in figure.axes[0].texts} == {"0", "1", "2"}
-    for label in ("stopped or diverged", "trial 0, the incumbent", "its best", IN_FLIGHT, REST):
+    for label in ("stopped or diverged", "trial 0: incumbent", "its best", IN_FLIGHT, REST):
         assert f">{label}</text>" in svg
 
 
