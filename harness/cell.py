@@ -36,10 +36,6 @@ class CellSpec(StudySpec):
     budget_epochs: float
 
     @property
-    def devices_per_slot(self) -> float:
-        return self.devices.workers_per_trial * self.devices.devices_per_worker
-
-    @property
     def budget_seconds(self) -> float:
         """Seconds that the budget lasts, all slots held."""
         return self.budget_device_seconds / self.devices.held

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from harness.cell import CellProgress
 from harness.clock import Clock
+from harness.console import say
 from harness.contract import DEVICE_NAMES
 from harness.contract.records import CellRecord, DevicesRecord
 
@@ -201,10 +202,10 @@ class PlainLines:
 
     def _say(self, cell: int, text: str) -> None:
         position = f"[{cell + 1}/{len(self._board.rows)}]"
-        self._console.print(
+        say(
+            self._console,
             f"{position} {self._board.rows[cell].name}: {text}",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
+        )
 
 
 class CountedLines(PlainLines):
@@ -228,11 +229,11 @@ class CountedLines(PlainLines):
         board, now = self._board, self._board.clock.now()
         if now - self._last_line >= LINE_PERIOD_S or board.done == len(board.rows):
             self._last_line = now
-            self._console.print(
+            say(
+                self._console,
                 f"{board.done} of {len(board.rows)} cells done, {board.epochs} epochs; about "
                 f"{board.left()} left",
-                markup=False, highlight=False, soft_wrap=True,
-            )  # fmt: skip
+            )
 
 
 class LiveTable:

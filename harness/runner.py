@@ -13,6 +13,7 @@ from benchmarks.describe import describe_benchmark
 from benchmarks.registry import BENCHMARKS, make_benchmark
 from benchmarks.space import describe_space
 from harness.clock import Clock, MonotonicClock, utc_timestamp
+from harness.console import say
 from harness.contract import DEVICE_NAMES, Benchmark, Dataset, Strategy
 from harness.contract.records import (
     CellRecord,
@@ -50,7 +51,7 @@ def run_study(config: StudyConfig, console: Console) -> int:
     strategies, misfits = _fitting(config, strategies, benchmark)
     left_out |= misfits
     for name, reason in left_out.items():
-        _say(console, f"left out: {name}: {reason}", "yellow")
+        say(console, f"left out: {name}: {reason}", "yellow")
     describe_space(benchmark.space(), benchmark.mutable)  # refused here, before anything starts
     out = config.out or Path("runs") / f"{config.benchmark}-{utc_timestamp().replace(':', '')[:17]}"
     store = RunStore(out)
@@ -58,14 +59,14 @@ def run_study(config: StudyConfig, console: Console) -> int:
         config = store.with_what_was_told(config)
         dataset = benchmark.find_data(config.data_dir)
         log = out / LOG_FILE
-        _say(console, f"starting Ray … (its log: {log})")
+        say(console, f"starting Ray … (its log: {log})")
         with open_executor(config, log) as executor:
             # SIGTERM (a CI job cancelled, a batch system's limit) ends a study as Ctrl-C does. Set
             # here, because starting Ray replaces its handler.
             signal.signal(signal.SIGTERM, _interrupt)
             study = _decide(config, benchmark, dataset, strategies, executor)
             for line in _check_plans(study):
-                _say(console, f"note: {line}", "yellow")
+                say(console, f"note: {line}", "yellow")
             record = _study_record(study, left_out, executor, store.folder)
             resumed = store.begin(record)
             _announce(console, study, executor, out, resumed)
@@ -81,14 +82,9 @@ def run_study(config: StudyConfig, console: Console) -> int:
     report = build_report(out)
     failed = {cell: reason for cell, reason in outcomes.items() if reason is not None}
     for (strategy, seed), reason in failed.items():
-        _say(console, f"failed: {strategy} seed {seed}: {reason}", "red")
-    _say(console, f"report: {report}")
+        say(console, f"failed: {strategy} seed {seed}: {reason}", "red")
+    say(console, f"report: {report}")
     return 1 if failed else 0
-
-
-def _say(console: Console, text: str, style: str | None = None) -> None:
-    """Print a line as it is: no markup, no wrapping of what may be copied."""
-    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -202,7 +198,7 @@ def _announce(
         budget,
     ]
     for line in lines:
-        _say(console, line)
+        say(console, line)
 
 
 def _run_cells(
@@ -222,7 +218,7 @@ def _run_cells(
 
 def _say_how_to_go_on(console: Console, study: DecidedStudy, command: str, store: RunStore) -> None:
     done = sum(isinstance(store.finished(*cell), CellRecord) for cell in study.cells)
-    _say(
+    say(
         console,
         f"interrupted: {done} of {len(study.cells)} cells are done and kept. Go on with:\n"
         f"  {command}\nor see what there is so far with:\n"

@@ -32,15 +32,22 @@ def group_runs(runs: Sequence[Run]) -> list[StudyGroup]:
     order given; the others stay studies of their own."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(_question(run.study), []).append(run)
+        groups.setdefault(repr(question(run.study)), []).append(run)
     return [_together(group) for group in groups.values()]
 
 
-def _question(study: StudyRecord) -> str:
-    """What must be the same for cells to be compared."""
-    benchmark = study.benchmark.model_dump(exclude={"dataset_source", "caveats", "targets"})
-    fields = study.model_dump(include={"devices", "executor", "costs", "budget_device_seconds"})
-    return repr((benchmark, fields, study.study.get("charge_searcher")))
+def question(study: StudyRecord) -> dict[str, Any]:
+    """What must be the same for cells to be compared, by name, as plain data."""
+    benchmark = study.benchmark.model_dump(
+        mode="json", exclude={"dataset_source", "caveats", "targets"}
+    )
+    return {
+        **study.model_dump(
+            mode="json", include={"devices", "executor", "costs", "budget_device_seconds"}
+        ),
+        "charge_searcher": study.study.get("charge_searcher"),
+        **{f"benchmark {name}": value for name, value in benchmark.items()},
+    }
 
 
 def _together(runs: Sequence[Run]) -> StudyGroup:

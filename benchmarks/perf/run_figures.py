@@ -53,7 +53,7 @@ def main() -> None:
             f"{row.setup_seconds:7.1f}  {row.trials:6d}  {text}"
         )
     devices = run.study.devices
-    per_slot = devices.workers_per_trial * devices.devices_per_worker
+    per_slot = devices.per_slot
     epochs = [
         seconds
         for cell in run.cells.values()

@@ -49,7 +49,7 @@ def run_virtual(real: Run, benchmark: str, costs: Path | None, seeds: int, out: 
     original = make_benchmark(study.benchmark.name, study.benchmark.options)
     # Populations and initial points are sized by what the benchmark declares, not by what it takes.
     declared = original.epoch_device_seconds(devices.kind)
-    held = devices.slots * devices.workers_per_trial * devices.devices_per_worker
+    held = devices.held
     if held != int(held):
         sys.exit(f"error: the run holds {held:g} devices; a virtual cluster has whole ones")
     command = [

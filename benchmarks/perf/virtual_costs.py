@@ -65,7 +65,7 @@ def trial_gaps(run: Run) -> list[float]:
 def overhead_seconds(run: Run, kind: Kind, times: Sequence[int]) -> float:
     """Seconds of a slot that one writing (``checkpoint``) or reading (``restore``) of a checkpoint
     takes: what the ledger holds beyond the epochs' own spans, over how often it was done."""
-    per_slot = run.study.devices.workers_per_trial * run.study.devices.devices_per_worker
+    per_slot = run.study.devices.per_slot
     charged = spent_in_epochs = 0.0
     for cell in run.cells.values():
         charged += sum(row.device_seconds for row in cell.record.ledger if row.kind == kind)

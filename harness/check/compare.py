@@ -10,10 +10,7 @@ from typing import Any
 from harness.check.baseline import Baseline, CellNumbers, IncomparableError, first_difference
 from harness.check.decide import Pairs
 from harness.check.measures import MEASURES, Margin, Measure
-
-QUESTION = ("benchmark", "executor", "devices", "budget_device_seconds", "costs")
-"""Fields of the study's record that must be the same, or another question was asked."""
-NO_QUESTION = ("dataset_source", "caveats")
+from reports.merge import question
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,6 @@ class Changes:
     decisions: list[tuple[str, int, int]]
     identical: int
     compared: int
-    is_same_machine: bool
 
 
 def check_same_question(before: Baseline, after: Baseline) -> None:
@@ -42,11 +38,9 @@ def check_same_question(before: Baseline, after: Baseline) -> None:
 
 
 def _question(baseline: Baseline) -> dict[str, Any]:
-    study = baseline.study.model_dump(mode="json", include=set(QUESTION))
-    benchmark = study.pop("benchmark")
-    for name in NO_QUESTION:
-        del benchmark[name]
-    return {**study, **{f"benchmark {name}": value for name, value in benchmark.items()}}
+    """The targets too: the time to them is compared."""
+    study = baseline.study
+    return {**question(study), "benchmark targets": study.benchmark.targets}
 
 
 def _difference(name: str, before: Any, after: Any) -> str:
@@ -172,4 +166,4 @@ def changes(before: Baseline, after: Baseline) -> Changes:
             identical += cell.events_sha256 == other.events_sha256
             if (trial := first_difference(cell, other)) is not None:
                 decisions.append((name, int(seed), trial))
-    return Changes(versions, decisions, identical, compared, _is_same_machine(before, after))
+    return Changes(versions, decisions, identical, compared)

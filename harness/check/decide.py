@@ -27,6 +27,7 @@ from scipy import stats
 
 from harness.check.measures import DEFAULT_ALPHA, Margin, Measure
 from harness.contract import Mode
+from harness.contract.records import Record
 from reports.statistics import MIN_PAIRS_TO_CLAIM, holm, paired_difference
 
 Mark = Literal["+", "-", "~", "?", "!", "x"]
@@ -50,8 +51,7 @@ class Pairs:
     failed: str | None = None
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Record):
     """A decision. ``difference`` (with ``low``, ``high``: its 95 % t-interval) is above 0 where the
     new is better; ``margin`` is absolute; ``p_worse`` is corrected; ``reason``: why the mark."""
 

@@ -8,15 +8,16 @@ import math
 import re
 from xml.etree import ElementTree
 
+from harness.check.decide import Row
 from harness.check.measures import MEASURES
-from harness.check.result import CheckRecord, RowRecord
+from harness.check.result import CheckRecord
 from reports import units
 
 _TITLES = {measure.name: measure.title for measure in MEASURES}
 _UNITS = {measure.name: measure.unit for measure in MEASURES}
 
 
-def cells_of(row: RowRecord) -> tuple[str, ...]:
+def cells_of(row: Row) -> tuple[str, ...]:
     """A row as text, in the order of ``HEADER``."""
     interval = units.NOTHING
     if not math.isnan(row.low):
@@ -55,7 +56,7 @@ def markdown(check: CheckRecord) -> str:
     return "\n".join(lines)
 
 
-def _md_table(rows: list[RowRecord]) -> list[str]:
+def _md_table(rows: list[Row]) -> list[str]:
     header = f"| {' | '.join(HEADER)} | why |"
     rule = f"|{' --- |' * (len(HEADER) + 1)}"
     body = [
@@ -128,6 +129,6 @@ def action_benchmark(check: CheckRecord) -> str:
     return json.dumps(entries, indent=2) + "\n"
 
 
-def _half_width(row: RowRecord) -> str:
+def _half_width(row: Row) -> str:
     half = (row.high - row.low) / 2
     return f"± {half:.3g}" if math.isfinite(half) else ""

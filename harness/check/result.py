@@ -17,23 +17,6 @@ OK, REGRESSION, INCONCLUSIVE = 0, 1, 3
 OUTCOMES = {OK: "no regression", REGRESSION: "regression", INCONCLUSIVE: "inconclusive"}
 
 
-class RowRecord(Record):
-    strategy: str
-    measure: str
-    mark: Mark
-    pairs: int
-    before: float
-    after: float
-    difference: float
-    low: float
-    high: float
-    margin: float
-    p_worse: float
-    p_better: float
-    is_identical: bool
-    reason: str
-
-
 class CheckRecord(Record):
     """``check.json``. ``exit_code``: 0 no regression, 1 regression, 3 inconclusive."""
 
@@ -44,7 +27,7 @@ class CheckRecord(Record):
     alpha: float
     baseline: str
     run: str
-    rows: list[RowRecord]
+    rows: list[Row]
     versions: dict[str, tuple[str | None, str | None]]
     first_differing_trials: list[tuple[str, int, int]]
     identical_cells: int
@@ -75,7 +58,7 @@ def make_check(
         alpha=alpha,
         baseline=baseline,
         run=run,
-        rows=[RowRecord(**row.__dict__) for row in rows],
+        rows=rows,
         versions=found.versions,
         first_differing_trials=found.decisions,
         identical_cells=found.identical,

@@ -24,6 +24,7 @@ from harness.check.outputs import (
     workflow_commands,
 )
 from harness.check.result import CheckRecord, make_check
+from harness.console import say
 from harness.contract import UsageError
 from harness.contract.files import write_atomically
 from harness.contract.records import StudyRecord
@@ -76,7 +77,7 @@ def run_check(plan: CheckPlan, console: Console, summary: Path | None, is_github
     if is_github:
         for line in workflow_commands(check):
             print(line)
-    console.print(f"details: {plan.out}", markup=False, highlight=False, soft_wrap=True)
+    say(console, f"details: {plan.out}")
     return check.exit_code
 
 
@@ -148,8 +149,8 @@ def _print(check: CheckRecord, console: Console) -> None:
     console.print(table)
     for row in check.rows:
         if row.mark not in "~+":
-            console.print(
+            say(
+                console,
                 f"{row.mark} {row.strategy}, {row.measure}: {row.reason}",
-                markup=False, highlight=False, soft_wrap=True,
-            )  # fmt: skip
+            )
     console.print(Text(check.headline, style="bold"))

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.registry import BENCHMARKS
+from harness.console import say
 from harness.contract import Benchmark, Strategy
 from harness.contract.registry import Entry
 from strategies.registry import STRATEGIES
@@ -147,4 +148,4 @@ def _print_problems(console: Console, rows: list[Row]) -> None:
     for row in rows:
         if row["problem"] is not None:
             line = f"cannot be used: {row['name']} ({row['source']}): {row['problem']}"
-            console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
+            say(console, line, "yellow")

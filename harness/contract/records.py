@@ -218,6 +218,10 @@ class DevicesRecord(Record):
     devices_per_worker: float
 
     @property
+    def per_slot(self) -> float:
+        return self.workers_per_trial * self.devices_per_worker
+
+    @property
     def held(self) -> float:
         return self.slots * self.workers_per_trial * self.devices_per_worker
 

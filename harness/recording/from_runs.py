@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.recorded.table import Curve, Epoch, Recording, write_table
+from harness.console import say
 from harness.contract import UsageError
 from harness.contract.records import Kind, Report, StudyRecord
 from harness.recording.target import open_table, say_what_there_is
@@ -30,11 +31,11 @@ def record_runs(runs: Sequence[Path], out: Path, console: Console) -> int:
             curve for cell in run.cells.values() for curve in _whole_curves(cell, run.study, number)
         ]
         grown = table.with_curves(curves)
-        console.print(
+        say(
+            console,
             f"{path}: {len(curves)} whole curves, {len(grown.curves) - len(table.curves)} of them "
             "new",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
+        )
         if len(grown.curves) > len(table.curves):
             write_table(grown, out)
     if not out.exists():
@@ -63,7 +64,7 @@ def _whole_curves(cell: Cell, study: StudyRecord, recording: int) -> Iterator[Cu
     trials: defaultdict[int, list[Report]] = defaultdict(list)
     for report in cell.reports:
         trials[report.trial].append(report)
-    scale = study.devices.workers_per_trial * study.devices.devices_per_worker
+    scale = study.devices.per_slot
     for reports in trials.values():
         is_one = all(
             report.config == reports[0].config and report.parent is None for report in reports

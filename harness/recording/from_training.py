@@ -16,6 +16,7 @@ from benchmarks.describe import describe_benchmark
 from benchmarks.recorded.table import Curve, Recording, curve_key, write_table
 from benchmarks.registry import BENCHMARKS, make_benchmark
 from harness.clock import utc_timestamp
+from harness.console import say
 from harness.provenance import git_state, machine, versions
 from harness.recording.design import design
 from harness.recording.target import open_table, say_what_there_is
@@ -57,11 +58,11 @@ def record_training(plan: RecordingPlan, out: Path, console: Console) -> int:
     done = {curve.key for curve in table.curves}
     missing = [(config, seed) for config, seed in wanted if curve_key(config, seed) not in done]
     jobs = plan.jobs or len(os.sched_getaffinity(0))
-    console.print(
+    say(
+        console,
         f"{out}: {len(wanted) - len(missing)} of {len(wanted)} curves are there; training "
         f"{len(missing)} more, {jobs} at a time",
-        markup=False, highlight=False, soft_wrap=True,
-    )  # fmt: skip
+    )
     spec = SessionSpec(plan.benchmark, plan.options, plan.files, dataset, plan.data_seed, recording)
     failed: list[Failed] = []
     with closing(train_curves(spec, missing, jobs)) as curves:

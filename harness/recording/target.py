@@ -13,6 +13,7 @@ from benchmarks.recorded.table import (
     curve_key,
     read_table,
 )
+from harness.console import say
 from harness.contract import UsageError
 from harness.contract.records import BenchmarkRecord
 
@@ -59,8 +60,8 @@ def _same_place(one: Recording, other: Recording) -> bool:
 def say_what_there_is(table: RecordedTable, out: Path, console: Console) -> None:
     configs = {curve_key(curve.config, 0) for curve in table.curves}
     epochs = sum(len(curve.epochs) for curve in table.curves)
-    console.print(
+    say(
+        console,
         f"table: {out} ({len(configs)} configurations, {len(table.curves)} curves, "
         f"{epochs} epochs)",
-        markup=False, highlight=False, soft_wrap=True,
-    )  # fmt: skip
+    )

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.clock import Clock
+from harness.console import say
 from harness.contract.records import Retraining
 from harness.live import LINE_PERIOD_S, duration
 
@@ -68,14 +69,14 @@ def _scores(retraining: Retraining) -> str:
 def retraining_lines(console: Console, total: int, clock: Clock) -> Iterator[RetrainingLines]:
     """The display that fits the console."""
 
-    def say(text: str, style: str | None = None) -> None:
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    def show(text: str) -> None:
+        say(console, text)
 
     def warn(text: str) -> None:
-        say(text, "red")
+        say(console, text, "red")
 
     if not console.is_terminal:
-        yield RetrainingLines(total, clock, LINE_PERIOD_S, say, warn)
+        yield RetrainingLines(total, clock, LINE_PERIOD_S, show, warn)
         return
     first = Text(f"retraining 0 of {total}")
     with Live(first, console=console, auto_refresh=False) as live:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from harness.clock import Clock
+from harness.console import say
 from harness.contract.records import Retraining
 from harness.decided import DecidedStudy
 from harness.executor import Executor
@@ -21,19 +22,17 @@ def retrain_incumbents(
     if study.config.retrain == 0:
         return
 
-    def say(text: str, style: str | None = None) -> None:
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
-
     plan = plan_retraining(study, store)
     jobs = plan.jobs
     names = [f"{strategy} seed {seed}" for strategy, seed in study.cells]
     for cell, problem in plan.problems.items():
-        say(f"cannot be retrained: {names[cell]}: {problem}", "yellow")
+        say(console, f"cannot be retrained: {names[cell]}: {problem}", "yellow")
     kept = study.config.retrain * len(plan.files) - len(jobs)
     say(
+        console,
         f"retraining {len(plan.files)} incumbent(s) with {study.config.retrain} fresh seed(s), "
         f"outside the budget: {len(jobs)} training(s)"
-        + (f"; {kept} are kept from before" if kept else "")
+        + (f"; {kept} are kept from before" if kept else ""),
     )
     if not jobs:
         return
@@ -49,4 +48,4 @@ def retrain_incumbents(
 
         reason = executor.retrain(study, store, jobs, done)
     if reason is not None:
-        say(f"not retrained: {left} of {len(jobs)}: {reason}", "yellow")
+        say(console, f"not retrained: {left} of {len(jobs)}: {reason}", "yellow")

@@ -64,7 +64,7 @@ class CellTuning:
             self.told,
             rungs=self.plan.rungs,
             slots=slots,
-            devices_per_slot=spec.devices_per_slot,
+            devices_per_slot=spec.devices.per_slot,
             max_same_failures=spec.study.max_same_failures,
             keep_incumbent=keep_incumbent,
             is_followed=is_followed,
@@ -85,7 +85,7 @@ class CellTuning:
     ) -> CellRecord:
         """The cell's record, once the recorder is finished."""
         spec, recorder, plan = self.spec, self.recorder, self.plan
-        scale = spec.devices_per_slot
+        scale = spec.devices.per_slot
         status, reason = _outcome(spec, recorder, account)
         events = (self._folder / "events.jsonl").read_bytes()
         return CellRecord(

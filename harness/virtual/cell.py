@@ -65,7 +65,7 @@ def run_cell(
     room = Room(
         benchmark=benchmark,
         training_seed=spec.seed,
-        devices_per_slot=spec.devices_per_slot,
+        devices_per_slot=spec.devices.per_slot,
         fallback_epoch_device_seconds=benchmark.epoch_device_seconds(spec.devices.kind),
         costs=costs,
         ledger=ledger,

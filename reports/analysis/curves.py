@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,14 @@ def mean_and_spread(
         return mean, values.min(axis=0), values.max(axis=0)
     half = t_half_width(values)
     return mean, mean - half, mean + half
+
+
+def mean_low_high(values: Values) -> tuple[float, float, float]:
+    """:func:`mean_and_spread` of one number per seed; NaN without any."""
+    if not len(values):
+        return math.nan, math.nan, math.nan
+    mean, low, high = (float(found[0]) for found in mean_and_spread(values[:, np.newaxis]))
+    return mean, low, high
 
 
 HELD, WALL = "held_device_seconds", "wall_s"

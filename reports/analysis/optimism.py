@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 
 from harness.contract import Mode
-from reports.analysis.curves import mean_and_spread
+from reports.analysis.curves import mean_low_high
 from reports.analysis.frames import records
 from reports.run import Run
 
@@ -70,11 +68,7 @@ def optimism_by_strategy(cells: pd.DataFrame, mode: Mode) -> pd.DataFrame:
             ("optimism", own["optimism"]), ("retrained_test", own["retrained_test"]),
             ("lucky", lucky),
         ):  # fmt: skip
-            known = values.dropna().to_numpy(dtype=float)
-            if len(known):
-                mean, low, high = (float(v[0]) for v in mean_and_spread(known[:, None]))
-            else:
-                mean = low = high = math.nan
+            mean, low, high = mean_low_high(values.dropna().to_numpy(dtype=float))
             row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
         row["retrained_test_sd"] = own["retrained_test_sd"].mean()
         rows.append(row)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from harness.contract import Mode
 from reports.analysis.comparisons import SIGNIFICANCE, turned
-from reports.analysis.curves import mean_and_spread
+from reports.analysis.curves import mean_low_high
 from reports.run import Run
 from reports.statistics import area_under_steps, mean_ranks, pairs_needed
 
@@ -86,11 +86,7 @@ def standings(
 def _standing(strategy: str, own: pd.DataFrame) -> dict[str, object]:
     row: dict[str, object] = {"strategy": strategy, "seeds": len(own)}
     for name, column in (("test", "test_score"), ("validation", "validation_score")):
-        values = own[column].to_numpy(dtype=float)
-        if len(values):
-            mean, low, high = (float(v[0]) for v in mean_and_spread(values[:, np.newaxis]))
-        else:
-            mean = low = high = math.nan
+        mean, low, high = mean_low_high(own[column].to_numpy(dtype=float))
         row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
     return row
 

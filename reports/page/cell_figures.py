@@ -47,8 +47,7 @@ def timeline_views(subject: Subject) -> list[tuple[str, PageFigure]]:
 
 def _timeline(subject: Subject, strategy: str, seed: int, number: int) -> PageFigure:
     analysis = subject.analysis
-    devices = analysis.run.study.devices
-    devices_per_slot = devices.workers_per_trial * devices.devices_per_worker
+    devices_per_slot = analysis.run.study.devices.per_slot
     cell = analysis.run.cells[strategy, seed]
     pieces = timeline(cell, devices_per_slot)
     final = analysis.finals

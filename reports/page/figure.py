@@ -16,7 +16,7 @@ from reports.figures.svg import inline_svg
 
 @dataclass(frozen=True)
 class Table:
-    """A frame made readable: header cells, then rows of text, the first ``labels`` of them names.
+    """A frame made readable: header cells, then rows of text, which begin with a name.
 
     ``caption`` says what is in it.
     """
@@ -24,7 +24,6 @@ class Table:
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
-    labels: int = 1
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,10 @@ class PageFigure:
     narrow: Markup
     table: Table
     csv: str
-    csv_name: str
+
+    @property
+    def csv_name(self) -> str:
+        return f"{self.key}.csv"
 
 
 def make_figure(
@@ -67,9 +69,7 @@ def make_figure(
             # inline_svg escapes what it is given, and matplotlib the texts of the figure.
             return Markup(inline_svg(draw(layout), f"{key}-{layout.name}", title, alt))
 
-    return PageFigure(
-        key, title, reading, caption, one(WIDE), one(NARROW), table, csv_link(data), f"{key}.csv"
-    )
+    return PageFigure(key, title, reading, caption, one(WIDE), one(NARROW), table, csv_link(data))
 
 
 SIGNIFICANT_DIGITS = 6

@@ -23,6 +23,7 @@ from harness.cluster.ray_cluster import RayCluster
 from harness.cluster.retraining import retrain_on
 from harness.cluster.storage import Storage
 from harness.cluster.train_spec import TrainRunSpec
+from harness.contract import Benchmark
 from harness.contract.records import KINDS, Incumbent, Report, Retraining, TrialEnd
 from harness.retraining.job import RetrainJob
 from harness.tuning.scheduler import RecordingScheduler
@@ -205,19 +206,24 @@ def test_two_slots_where_less_is_better(run_cell: RunCell) -> None:
     assert any(a[1] > b[0] for a, b in itertools.pairwise(spans)), "never at once"
 
 
-def test_retrainings_that_fail_die_and_hang_leave_the_next_one_its_workers(
-    cluster: RayCluster, tmp_path: Path
-) -> None:
-    benchmark = Toy(folder=str(tmp_path))
-    spec = TrainRunSpec(
+def two_workers(benchmark: Benchmark, folder: Path) -> TrainRunSpec:
+    """A worker group of two, on a core each."""
+    return TrainRunSpec(
         benchmark=benchmark,
         dataset=benchmark.find_data(None),
         data_seed=0,
         workers=2,
         device_kind="CPU",
         devices_per_worker=1.0,
-        storage=Storage(str(tmp_path)),
+        storage=Storage(str(folder)),
     )
+
+
+def test_retrainings_that_fail_die_and_hang_leave_the_next_one_its_workers(
+    cluster: RayCluster, tmp_path: Path
+) -> None:
+    benchmark = Toy(folder=str(tmp_path))
+    spec = two_workers(benchmark, tmp_path)
     good = {"x": 0.25, "fault": "none"}
     paths: list[list[dict[str, Any]]] = [
         [good] * 3,
@@ -257,15 +263,7 @@ def test_a_trial_goes_on_bit_for_bit_in_a_fresh_worker_group(
     benchmark = make_benchmark("fashion_mnist", {})
     config = {"lr": 2e-3, "batch_size": 500, "width": 64, "depth": 2, "dropout": 0.3}
     config["weight_decay"] = 0.01
-    spec = TrainRunSpec(
-        benchmark=benchmark,
-        dataset=benchmark.find_data(None),
-        data_seed=0,
-        workers=2,
-        device_kind="CPU",
-        devices_per_worker=1.0,
-        storage=Storage(str(tmp_path)),
-    )
+    spec = two_workers(benchmark, tmp_path)
 
     def train(epochs: int, state: bytes = b"") -> list[tuple[dict[str, float], bytes]]:
         pool: Any = ray.remote(num_cpus=0, max_concurrency=50)(WorkerPool).remote(1, spec)

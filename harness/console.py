@@ -1,0 +1,10 @@
+"""How the harness talks on a console."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+
+def say(console: Console, text: str, style: str | None = None) -> None:
+    """Print a line as it is: no markup, no wrapping of what may be copied."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
