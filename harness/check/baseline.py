@@ -6,12 +6,12 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
 import pandas as pd
-from pydantic import ValidationError
+from pydantic import FiniteFloat, ValidationError
 
 from harness.contract import UsageError
 from harness.contract.files import write_atomically
@@ -35,24 +35,27 @@ class CellNumbers(Record):
 
     status: CellStatus | Literal["missing"]
     reason: str
-    best_score: float | None
-    target_seconds: list[float | None]
-    epoch_savings: float | None
-    useful_share: float | None
-    searcher_seconds: float | None
+    best_score: FiniteFloat | None
+    target_seconds: list[FiniteFloat | None]
+    epoch_savings: FiniteFloat | None
+    useful_share: FiniteFloat | None
+    searcher_seconds: FiniteFloat | None
     events_sha256: str | None
     trials: str
 
 
 class Baseline(Record):
+    """``margins``: as ``--fail-on`` takes them, for checks that say nothing else; ``cells``:
+    strategy → seed (as a string, for JSON) → numbers."""
+
     format_version: Literal[1] = BASELINE_FORMAT_VERSION
     study: StudyRecord
     metric: str
+    margins: list[str]
     cells: dict[str, dict[str, CellNumbers]]
-    """strategy → seed (as a string, for JSON) → numbers"""
 
 
-def make_baseline(analysis: Analysis) -> Baseline:
+def make_baseline(analysis: Analysis, margins: Sequence[str] = ()) -> Baseline:
     """What a run's analysis says, as a baseline."""
     run = analysis.run
     benchmark = run.study.benchmark
@@ -69,7 +72,16 @@ def make_baseline(analysis: Analysis) -> Baseline:
             else _numbers(analysis, cell, final, own)
         )
     metric = benchmark.test_metric if analysis.by_test else benchmark.metric
-    return Baseline(study=run.study, metric=metric or benchmark.metric, cells=cells)
+    return Baseline(
+        study=run.study, metric=metric or benchmark.metric, margins=list(margins), cells=cells
+    )
+
+
+def with_cells(baseline: Baseline, more: Baseline) -> Baseline:
+    """The same, with the cells of another run of its question beside its own."""
+    names = {**baseline.cells, **more.cells}
+    cells = {name: {**baseline.cells.get(name, {}), **more.cells.get(name, {})} for name in names}
+    return baseline.model_copy(update={"cells": cells})
 
 
 def _numbers(
@@ -182,19 +194,25 @@ class IncomparableError(UsageError):
     exit_code = 4
 
 
+def refuse_unfinished(run: Run) -> None:
+    """Raises :class:`UsageError` where cells are missing."""
+    if run.problems:
+        (strategy, seed), reason = next(iter(run.problems.items()))
+        raise UsageError(
+            f"{run.path} is not finished, or still going: {len(run.problems)} of {len(run.keys)} "
+            f"cells are missing, first {strategy}, seed {seed} ({reason}); wait for it, or go on "
+            f"with it by\n  {run.study.command}"
+        )
+
+
 def refuse_unfit(run: Run) -> None:
     """Raises :class:`UsageError` where a run is no measure for later ones: cells are missing or
     failed."""
-    unfit = [
-        f"{strategy}, seed {seed}: {reason}" for (strategy, seed), reason in run.problems.items()
-    ] + [
-        f"{strategy}, seed {seed} failed: {cell.record.reason}"
-        for (strategy, seed), cell in run.cells.items()
-        if cell.record.status == "failed"
-    ]
-    if unfit:
-        more = f" (and {len(unfit) - 1} more)" if len(unfit) > 1 else ""
+    refuse_unfinished(run)
+    failed = {key: c.record.reason for key, c in run.cells.items() if c.record.status == "failed"}
+    if failed:
+        (strategy, seed), reason = next(iter(failed.items()))
         raise UsageError(
-            f"{run.path} is no baseline: {unfit[0]}{more}; finish the run with the command in its "
-            "study.json (`command`), or leave the strategy out, and try again"
+            f"{run.path} is no baseline: {len(failed)} cell(s) failed, first {strategy}, seed "
+            f"{seed}: {reason}; mend what failed, or leave the strategy out, and run it again"
         )

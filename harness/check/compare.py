@@ -10,17 +10,25 @@ from typing import Any
 from harness.check.baseline import Baseline, CellNumbers, IncomparableError, first_difference
 from harness.check.decide import Pairs
 from harness.check.measures import MEASURES, Margin, Measure
+from harness.contract.check import FirstDifference
 from reports.merge import question
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What changed around the numbers. ``versions``: name → (before, after); ``decisions``: per
-    strategy, seed and first trial that was decided otherwise; ``identical``: cells of which every
-    event is the same; ``compared``: cells that both have."""
+    """What changed around the numbers, and where decisions first did.
 
+    ``removed``, ``added``: strategies that only the baseline, only the run has; ``versions``: name
+    → (before, after); ``identical``: cells of which every event is the same; ``compared``: cells
+    that both have.
+    """
+
+    benchmark: str
+    metric: str
+    removed: list[str]
+    added: list[str]
     versions: dict[str, tuple[str | None, str | None]]
-    decisions: list[tuple[str, int, int]]
+    first_differences: list[FirstDifference]
     identical: int
     compared: int
 
@@ -150,13 +158,12 @@ def _value(cell: CellNumbers, measure: Measure, target: int | None, budget: floa
 
 
 def changes(before: Baseline, after: Baseline) -> Changes:
-    """What differs besides the numbers, and where decisions first did."""
     versions = {
         name: (before.study.versions.get(name), after.study.versions.get(name))
         for name in {**before.study.versions, **after.study.versions}
         if before.study.versions.get(name) != after.study.versions.get(name)
     }
-    decisions, identical, compared = [], 0, 0
+    first, identical, compared = [], 0, 0
     for name, cells in before.cells.items():
         for seed, cell in cells.items():
             other = after.cells.get(name, {}).get(seed)
@@ -165,5 +172,14 @@ def changes(before: Baseline, after: Baseline) -> Changes:
             compared += 1
             identical += cell.events_sha256 == other.events_sha256
             if (trial := first_difference(cell, other)) is not None:
-                decisions.append((name, int(seed), trial))
-    return Changes(versions, decisions, identical, compared)
+                first.append(FirstDifference(strategy=name, seed=int(seed), trial=trial))
+    return Changes(
+        benchmark=before.study.benchmark.name,
+        metric=before.metric,
+        removed=[name for name in before.cells if name not in after.cells],
+        added=[name for name in after.cells if name not in before.cells],
+        versions=versions,
+        first_differences=first,
+        identical=identical,
+        compared=compared,
+    )

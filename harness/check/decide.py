@@ -20,17 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from harness.check.measures import DEFAULT_ALPHA, Margin, Measure
 from harness.contract import Mode
-from harness.contract.records import Record
-from reports.statistics import MIN_PAIRS_TO_CLAIM, holm, paired_difference
-
-Mark = Literal["+", "-", "~", "?", "!", "x"]
+from harness.contract.check import CheckRow, Mark
+from reports.statistics import MIN_PAIRS_TO_CLAIM, holm, paired_difference, t_interval
 
 NONINFERIORITY_LEVEL = 0.95
 
@@ -51,119 +47,110 @@ class Pairs:
     failed: str | None = None
 
 
-class Row(Record):
-    """A decision. ``difference`` (with ``low``, ``high``: its 95 % t-interval) is above 0 where the
-    new is better; ``margin`` is absolute; ``p_worse`` is corrected; ``reason``: why the mark."""
+@dataclass(frozen=True)
+class _Difference:
+    """Signed: above 0 is better. ``bound``: a loss below it is excluded, one-sided;
+    ``p_two_sided``: NaN where no test is made."""
 
-    strategy: str
-    measure: str
-    mark: Mark
-    pairs: int
-    before: float
-    after: float
-    difference: float
+    mean: float
     low: float
     high: float
-    margin: float
-    p_worse: float
-    p_better: float
-    is_identical: bool
-    reason: str
+    bound: float
+    p_two_sided: float
+
+    def p(self, sign: int) -> float:
+        """One-sided: against "not better" (1) or "not worse" (−1)."""
+        return self.p_two_sided / 2 if sign * self.mean > 0 else 1 - self.p_two_sided / 2
 
 
-def decide(rows: Sequence[Pairs], alpha: float = DEFAULT_ALPHA) -> list[Row]:
+def decide(rows: Sequence[Pairs], alpha: float = DEFAULT_ALPHA) -> list[CheckRow]:
     """Decide every row of a check.
 
     Args:
         alpha: the family-wise error: the chance of any ``-`` where nothing got worse.
     """
-    differences = [_signed(row) for row in rows]
-    found = [paired_difference(d, np.zeros(len(d))) for d in differences]
-    is_tested = [_is_tested(row) for row in rows]
-    worse = [
-        _one_sided(f.p_value, f.estimate < 0) if tested else math.nan
-        for f, tested in zip(found, is_tested, strict=True)
+    found = [_difference(row) for row in rows]
+    p_worse = holm([difference.p(-1) for difference in found])
+    p_better = holm([difference.p(+1) for difference in found])
+    return [
+        _decided(row, difference, float(worse), float(better), alpha)
+        for row, difference, worse, better in zip(rows, found, p_worse, p_better, strict=True)
     ]
-    better = [
-        _one_sided(f.p_value, f.estimate > 0) if tested else math.nan
-        for f, tested in zip(found, is_tested, strict=True)
-    ]
-    p_worse, p_better = holm(np.array(worse)), holm(np.array(better))
-    decided = []
-    for i, row in enumerate(rows):
-        before = float(np.mean(row.before)) if row.before else math.nan
-        margin = row.margin.absolute(before)
-        is_identical = len(row.seeds) > 0 and row.before == row.after
-        mark, reason = _mark(
-            row, differences[i], found[i].estimate, margin, float(p_worse[i]), float(p_better[i]),
-            alpha, is_identical,
-        )  # fmt: skip
-        decided.append(
-            Row(
-                strategy=row.strategy,
-                measure=row.measure.name,
-                mark=mark,
-                pairs=len(row.seeds),
-                before=before,
-                after=float(np.mean(row.after)) if row.after else math.nan,
-                difference=found[i].estimate,
-                low=found[i].low,
-                high=found[i].high,
-                margin=margin,
-                p_worse=float(p_worse[i]),
-                p_better=float(p_better[i]),
-                is_identical=is_identical,
-                reason=reason,
-            )
-        )
-    return decided
 
 
-def _signed(row: Pairs) -> np.ndarray:
-    before, after = np.array(row.before, dtype=float), np.array(row.after, dtype=float)
-    return row.measure.sign(row.mode) * (after - before)
+def _difference(row: Pairs) -> _Difference:
+    pair = (row.after, row.before) if _is_higher_better(row) else (row.before, row.after)
+    found = paired_difference(*pair)
+    # A two-sided interval leaves out half of its error on either side.
+    wide = t_interval(np.subtract(*pair), 2 * NONINFERIORITY_LEVEL - 1)
+    is_tested = row.problem is None and len(row.seeds) >= MIN_PAIRS_TO_CLAIM
+    p_value = found.p_value if is_tested else math.nan
+    return _Difference(found.estimate, found.low, found.high, wide.low, p_value)
 
 
-def _is_tested(row: Pairs) -> bool:
-    return row.problem is None and len(row.seeds) >= MIN_PAIRS_TO_CLAIM
+def _decided(
+    row: Pairs, found: _Difference, p_worse: float, p_better: float, alpha: float
+) -> CheckRow:
+    before = float(np.mean(row.before)) if row.before else math.nan
+    margin = row.margin.absolute(before)
+    mark, reason = _mark(row, found, margin, p_worse < alpha, p_better < alpha)
+    return CheckRow(
+        strategy=row.strategy,
+        measure=row.measure.name,
+        title=row.measure.title,
+        unit=row.measure.unit,
+        is_higher_better=_is_higher_better(row),
+        mark=mark,
+        seeds=list(row.seeds),
+        values_before=list(row.before),
+        values_after=list(row.after),
+        before=before,
+        after=float(np.mean(row.after)) if row.after else math.nan,
+        difference=found.mean,
+        low=found.low,
+        high=found.high,
+        margin=margin,
+        p_worse=p_worse,
+        p_better=p_better,
+        is_identical=_is_identical(row),
+        reason=reason,
+    )
 
 
-def _one_sided(two_sided: float, is_that_side: bool) -> float:
-    return two_sided / 2 if is_that_side else 1 - two_sided / 2
+def _is_higher_better(row: Pairs) -> bool:
+    """``None`` stands for the benchmark's direction."""
+    if row.measure.is_higher_better is None:
+        return row.mode == "max"
+    return row.measure.is_higher_better
+
+
+def _is_identical(row: Pairs) -> bool:
+    return len(row.seeds) > 0 and row.before == row.after
 
 
 def _mark(
-    row: Pairs,
-    differences: np.ndarray,
-    estimate: float,
-    margin: float,
-    p_worse: float,
-    p_better: float,
-    alpha: float,
-    is_identical: bool,
+    row: Pairs, found: _Difference, margin: float, is_surely_worse: bool, is_surely_better: bool
 ) -> tuple[Mark, str]:
     if row.problem is not None:
         return "x", row.problem
     if row.failed is not None:
         return "!", row.failed
-    if is_identical and len(row.seeds) >= MIN_PAIRS_TO_CLAIM:
-        return "~", "identical on every seed"
     if len(row.seeds) < MIN_PAIRS_TO_CLAIM:
         return "?", (
             f"{len(row.seeds)} seed(s) in common; at least {MIN_PAIRS_TO_CLAIM} are needed to "
             "claim anything"
         )
-    if p_worse < alpha and estimate <= -margin:
+    if _is_identical(row):
+        return "~", "identical on every seed"
+    if margin == 0:
+        return "x", (
+            "the baseline's mean is 0, of which no percentage is a margin: give one in the "
+            f"measure's own unit, --fail-on {row.measure.name}:SIZE"
+        )
+    if is_surely_worse and found.mean <= -margin:
         return "-", "worse by the margin or more, and not by chance"
-    if p_better < alpha and estimate >= margin:
+    if is_surely_better and found.mean >= margin:
         return "+", "better by the margin or more, and not by chance"
-    if _lower_bound(differences) > -margin:
+    if found.bound > -margin:
         return "~", "a loss of the margin or more is excluded"
     return "?", "a loss of the margin or more can neither be shown nor excluded: more seeds tell"
-
-
-def _lower_bound(differences: np.ndarray) -> float:
-    """Of the one-sided interval of the mean."""
-    spread = float(differences.std(ddof=1))
-    quantile = float(stats.t.ppf(NONINFERIORITY_LEVEL, len(differences) - 1))
-    return float(differences.mean()) - quantile * spread / math.sqrt(len(differences))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,8 @@ DEFAULT_ALPHA = 0.01
 
 @dataclass(frozen=True)
 class Margin:
-    """A change that matters: ``size`` > 0 in ``unit``."""
+    """A change that matters: ``size`` > 0 in ``unit`` (``pt``: hundredths, ``%``: of the baseline's
+    mean, nothing: the measure's own unit)."""
 
     size: float
     unit: Unit
@@ -29,7 +30,7 @@ class Margin:
         return f"{self.size:g}{self.unit}"
 
     def absolute(self, baseline_mean: float) -> float:
-        """In the measure's own unit."""
+        """In the measure's own unit; 0 where it is a percentage of 0."""
         if self.unit == "pt":
             return self.size / 100
         return self.size / 100 * abs(baseline_mean) if self.unit == "%" else self.size
@@ -37,7 +38,8 @@ class Margin:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number per cell. ``is_time``: it depends on how fast the machine is."""
+    """A number per cell. ``is_higher_better``: ``None`` where the benchmark's mode says it.
+    ``is_time``: it depends on how fast the machine is."""
 
     name: str
     title: str
@@ -46,16 +48,11 @@ class Measure:
     is_time: bool
     default: Margin
 
-    def sign(self, mode: Mode) -> float:
-        """1 where higher is better, −1 where lower is."""
-        higher = mode == "max" if self.is_higher_better is None else self.is_higher_better
-        return 1.0 if higher else -1.0
-
 
 MEASURES: tuple[Measure, ...] = (
     Measure("best_score", "score of the incumbent", "", None, False, Margin(0.1, "pt")),
     Measure(
-        "device_hours_to_target", "device-hours to target", "device-seconds", False, True,
+        "device_hours_to_target", "device-seconds to target", "device-s", False, True,
         Margin(10, "%"),
     ),
     Measure("epoch_savings", "epoch savings", "share", True, False, Margin(5, "pt")),
@@ -63,26 +60,35 @@ MEASURES: tuple[Measure, ...] = (
     Measure("searcher_seconds", "searcher's seconds", "s", False, True, Margin(50, "%")),
 )  # fmt: skip
 
+LOSS_MARGIN = Margin(5, "%")
+"""Of ``best_score`` where less is better: losses have no common scale, scores of accuracy do."""
+
+FORM = "NAME:SIZE, SIZE with pt (percentage points), % (of the baseline's mean) or nothing"
 _MARGIN = re.compile(r"(?P<name>[a-z_]+):(?P<size>[0-9.]+(?:e-?[0-9]+)?)(?P<unit>pt|%|)")
 
 
+def default_margins(mode: Mode) -> dict[str, Margin]:
+    """By measure; chosen by the calibration in ``docs/regression-check.md``."""
+    margins = {measure.name: measure.default for measure in MEASURES}
+    return margins if mode == "max" else margins | {"best_score": LOSS_MARGIN}
+
+
 def parse_margins(given: Sequence[str]) -> dict[str, Margin]:
-    """Margins by measure, from ``--fail-on NAME:SIZE[pt|%]``; measures not named keep their own.
+    """Margins by measure, from ``NAME:SIZE[pt|%]``; only those named.
 
     Raises:
         UsageError: not of this form, an unknown measure, one given twice, or a size that is not
             above 0.
     """
-    known = {measure.name: measure.default for measure in MEASURES}
+    known = [measure.name for measure in MEASURES]
     margins: dict[str, Margin] = {}
-    form = "NAME:SIZE, SIZE with pt (percentage points), % (of the baseline's mean) or nothing"
     for text in given:
         found = _MARGIN.fullmatch(text.strip())
         if found is None:
-            raise UsageError(f"--fail-on {text!r} must be {form}, e.g. best_score:0.1pt")
+            raise UsageError(f"--fail-on {text!r} must be {FORM}, e.g. best_score:0.1pt")
         name = found["name"]
         if name not in known:
-            raise UsageError(f"--fail-on {text!r}: known are {', '.join(known)}; it must be {form}")
+            raise UsageError(f"--fail-on {text!r}: known are {', '.join(known)}; it must be {FORM}")
         if name in margins:
             raise UsageError(f"--fail-on gives {name} twice: give it once")
         try:
@@ -92,4 +98,9 @@ def parse_margins(given: Sequence[str]) -> dict[str, Margin]:
         if not (size > 0 and math.isfinite(size)):
             raise UsageError(f"--fail-on {text!r}: the size must be a number above 0")
         margins[name] = Margin(size, found["unit"])  # type: ignore[arg-type]
-    return known | margins
+    return margins
+
+
+def as_text(margins: Mapping[str, Margin]) -> list[str]:
+    """As :func:`parse_margins` reads them."""
+    return [f"{name}:{margin}" for name, margin in margins.items()]

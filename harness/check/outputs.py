@@ -6,18 +6,16 @@ import html
 import json
 import math
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
-from harness.check.decide import Row
-from harness.check.measures import MEASURES
-from harness.check.result import CheckRecord
+from harness.contract import UsageError
+from harness.contract.check import MARK_WORDS, CheckRecord, CheckRow
+from harness.contract.files import write_atomically
 from reports import units
 
-_TITLES = {measure.name: measure.title for measure in MEASURES}
-_UNITS = {measure.name: measure.unit for measure in MEASURES}
 
-
-def cells_of(row: Row) -> tuple[str, ...]:
+def cells_of(row: CheckRow) -> tuple[str, ...]:
     """A row as text, in the order of ``HEADER``."""
     interval = units.NOTHING
     if not math.isnan(row.low):
@@ -25,7 +23,7 @@ def cells_of(row: Row) -> tuple[str, ...]:
     return (
         row.mark,
         row.strategy,
-        _TITLES[row.measure],
+        row.title,
         units.score(row.before),
         units.score(row.after),
         units.signed(row.difference),
@@ -49,14 +47,14 @@ def markdown(check: CheckRecord) -> str:
     lines += ["<details><summary>All rows</summary>", "", *_md_table(check.rows), "", "</details>"]
     lines += [
         "",
-        "`+` better, `-` worse, `~` same, `?` inconclusive, `!` failed, `x` not comparable; any "
-        f"false alarm has a chance of at most {check.alpha:g}.",
+        ", ".join(f"`{mark}` {word}" for mark, word in MARK_WORDS.items())
+        + f"; any false alarm has a chance of at most {check.alpha:g}.",
         "",
     ]
     return "\n".join(lines)
 
 
-def _md_table(rows: list[Row]) -> list[str]:
+def _md_table(rows: list[CheckRow]) -> list[str]:
     header = f"| {' | '.join(HEADER)} | why |"
     rule = f"|{' --- |' * (len(HEADER) + 1)}"
     body = [
@@ -75,8 +73,7 @@ def _md(text: str) -> str:
 def workflow_commands(check: CheckRecord) -> list[str]:
     """GitHub's ``::error::`` lines, one per row that fails the check."""
     return [
-        "::error title=Search quality::"
-        + _command(f"{row.strategy}: {_TITLES[row.measure]}: {row.reason}")
+        "::error title=Search quality::" + _command(f"{row.strategy}: {row.title}: {row.reason}")
         for row in check.rows
         if row.mark in "-!"
     ]
@@ -112,23 +109,46 @@ def _xml(text: str) -> str:
     return "".join(c if c in "\t\n" or ord(c) >= 0x20 else "�" for c in text)
 
 
-def action_benchmark(check: CheckRecord) -> str:
-    """What github-action-benchmark reads (``customSmallerIsBetter`` or ``customBiggerIsBetter``):
-    a list of ``{name, unit, value, range, extra}``."""
+def action_benchmark(check: CheckRecord, is_bigger_better: bool) -> str:
+    """What github-action-benchmark reads as ``customBiggerIsBetter`` or, the other measures, as
+    ``customSmallerIsBetter``: a list of ``{name, unit, value, range, extra}``."""
     entries = [
         {
             "name": f"{row.strategy} {row.measure}",
-            "unit": _UNITS[row.measure] or "score",
+            "unit": row.unit or check.metric,
             "value": row.after,
             "range": _half_width(row),
             "extra": f"{row.mark} {row.reason}; before: {units.score(row.before)}",
         }
         for row in check.rows
-        if math.isfinite(row.after)
+        if row.is_higher_better == is_bigger_better and math.isfinite(row.after)
     ]
     return json.dumps(entries, indent=2) + "\n"
 
 
-def _half_width(row: Row) -> str:
+def _half_width(row: CheckRow) -> str:
     half = (row.high - row.low) / 2
     return f"± {half:.3g}" if math.isfinite(half) else ""
+
+
+def write_outputs(check: CheckRecord, folder: Path, summary: Path | None) -> None:
+    """Write every form into the folder, and add the Markdown to ``summary``.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in (
+            ("check.json", check.model_dump_json(indent=2) + "\n"),
+            ("check.md", markdown(check)),
+            ("junit.xml", junit(check)),
+            ("benchmark-bigger-is-better.json", action_benchmark(check, is_bigger_better=True)),
+            ("benchmark-smaller-is-better.json", action_benchmark(check, is_bigger_better=False)),
+        ):
+            write_atomically(folder / name, content)
+        if summary is not None:
+            with summary.open("a", encoding="utf-8") as file:
+                file.write(markdown(check))
+    except OSError as error:
+        raise UsageError(f"cannot write the check to {error.filename}: {error.strerror}") from None

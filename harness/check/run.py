@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from harness.check.baseline import Baseline, make_baseline, read_baseline
+from harness.check.baseline import (
+    Baseline,
+    IncomparableError,
+    make_baseline,
+    read_baseline,
+    refuse_unfinished,
+    with_cells,
+)
 from harness.check.compare import changes, check_same_question, pair_up
 from harness.check.decide import decide
-from harness.check.measures import Inconclusive, Margin
-from harness.check.outputs import (
-    HEADER,
-    action_benchmark,
-    cells_of,
-    junit,
-    markdown,
-    workflow_commands,
-)
-from harness.check.result import CheckRecord, make_check
+from harness.check.measures import Inconclusive, Margin, default_margins, parse_margins
+from harness.check.outputs import workflow_commands, write_outputs
+from harness.check.result import make_check
+from harness.check.terminal import print_check
 from harness.console import say
-from harness.contract import UsageError
-from harness.contract.files import write_atomically
+from harness.contract.check import CheckRecord, CheckRow
 from harness.contract.records import StudyRecord
 from harness.study import StudyConfig, make_study
 from reports.analysis import analyse
@@ -35,18 +33,17 @@ from reports.store import read_run
 FIRST_SEEDS = 30
 """How many of the baseline's seeds a check runs by itself: enough for the measured error rates."""
 
-MARK_STYLES = {"+": "green", "-": "bold red", "!": "bold red", "?": "yellow", "x": "dim", "~": ""}
-
 
 @dataclass(frozen=True)
 class CheckPlan:
-    """``alpha`` is of the whole check, all its looks together."""
+    """``seeds``: of the first look; ``margins``: those that are not the baseline's; ``alpha`` is of
+    the whole check, all its looks together."""
 
     baseline: Path
     run: Path | None
     seeds: int | None
     confirm: bool
-    margins: dict[str, Margin]
+    margins: Mapping[str, Margin]
     alpha: float
     inconclusive: Inconclusive
     out: Path
@@ -69,11 +66,12 @@ def run_check(plan: CheckPlan, console: Console, summary: Path | None, is_github
     """
     before = read_baseline(plan.baseline)
     if plan.run is not None:
-        check = _decide(plan, before, _as_baseline(plan.run), plan.run, plan.alpha)
+        after = _numbers_of(plan.run)
+        check = _decide(plan, before, after, plan.run, [_common_seeds(before, after)])
     else:
-        check = _run_and_decide(plan, before, console)
-    _write(check, plan.out, summary)
-    _print(check, console)
+        after, check = _run_and_decide(plan, before, console)
+    write_outputs(check, plan.out, summary)
+    print_check(console, check)
     if is_github:
         for line in workflow_commands(check):
             print(line)
@@ -81,76 +79,106 @@ def run_check(plan: CheckPlan, console: Console, summary: Path | None, is_github
     return check.exit_code
 
 
-def _run_and_decide(plan: CheckPlan, before: Baseline, console: Console) -> CheckRecord:
-    """The baseline's own study, on more and more seeds while rows are worse or inconclusive."""
+def _numbers_of(path: Path) -> Baseline:
+    run = read_run(path)
+    refuse_unfinished(run)
+    return make_baseline(analyse(run))
+
+
+def _common_seeds(before: Baseline, after: Baseline) -> int:
+    both = before.cells.keys() & after.cells.keys()
+    return max((len(before.cells[s].keys() & after.cells[s].keys()) for s in both), default=0)
+
+
+def _run_and_decide(
+    plan: CheckPlan, before: Baseline, console: Console
+) -> tuple[Baseline, CheckRecord]:
+    """The baseline's own study; then more seeds of those strategies that have a row that is worse
+    or inconclusive, while the baseline has more.
+
+    What is settled stays so. A row is called worse only on all seeds that there are to be had, at
+    the last look, so that earlier ones add no false alarm.
+    """
+    # Late: it imports Ray, which a check of two finished runs has no use for.
     from harness.runner import run_study
 
-    looks = looks_of(len(before.study.seeds), plan.seeds or FIRST_SEEDS, plan.confirm)
-    # Every look may raise a false alarm: each gets its share of the whole (Bonferroni).
-    alpha = plan.alpha / len(looks)
-    for number, count in enumerate(looks, start=1):
-        seeds = before.study.seeds[:count]
-        out = plan.out / "run" if number == 1 else plan.out / f"run-{count}-seeds"
-        run_study(study_of(before.study, seeds, out), console)
-        check = _decide(plan, before, _as_baseline(out), out, alpha)
-        if not any(row.mark in "-?" for row in check.rows):
+    study, seeds = before.study, before.study.seeds
+    names = _still_there(study)
+    after: Baseline | None = None
+    settled: dict[tuple[str, str], CheckRow] = {}
+    looks: list[int] = []
+    for count in looks_of(len(seeds), plan.seeds or FIRST_SEEDS, plan.confirm):
+        fresh = seeds[looks[-1] if looks else 0 : count]
+        out = plan.out / (f"run-{count}-seeds" if looks else "run")
+        if looks:
+            say(console, f"{len(fresh)} more seeds of {', '.join(names)}, to be sure")
+        run_study(study_of(study, names, fresh, out), console)
+        more = make_baseline(analyse(read_run(out)))
+        after = more if after is None else with_cells(after, more)
+        looks.append(count)
+        check = _decide(plan, before, after, plan.out / "run", looks, settled)
+        names = list(dict.fromkeys(row.strategy for row in check.rows if row.mark in "-?"))
+        if not names:
             break
-    return check
+        settled |= {
+            (row.strategy, row.measure): row for row in check.rows if row.strategy not in names
+        }
+    assert after is not None
+    return after, check
 
 
-def study_of(record: StudyRecord, seeds: Sequence[int], out: Path) -> StudyConfig:
+def _still_there(study: StudyRecord) -> list[str]:
+    """The strategies of the baseline that there still are; one that is broken is an error.
+
+    Raises:
+        UsageError: one cannot be used; IncomparableError: none is there any more.
+    """
+    from strategies.registry import STRATEGIES
+
+    for path in study.study.get("strategy_files", ()):
+        STRATEGIES.add_file(Path(path))
+    known = STRATEGIES.entries()
+    names = [strategy.name for strategy in study.strategies if strategy.name in known]
+    if not names:
+        raise IncomparableError(
+            f"none of the baseline's strategies ({', '.join(s.name for s in study.strategies)}) "
+            "exists any more: make a new baseline with `python -m harness baseline`"
+        )
+    for name in names:
+        STRATEGIES.get(name)
+    return names
+
+
+def study_of(
+    record: StudyRecord, strategies: Sequence[str], seeds: Sequence[int], out: Path
+) -> StudyConfig:
     """The baseline's study as a configuration that can be run. Raises :class:`UsageError`."""
     fields = {name: value for name, value in record.study.items() if value is not None}
-    return make_study({**fields, "seeds": list(seeds), "out": out}, None)
-
-
-def _as_baseline(run: Path) -> Baseline:
-    return make_baseline(analyse(read_run(run)))
+    asked = {"strategies": list(strategies), "seeds": list(seeds), "out": out}
+    return make_study(fields | asked, None)
 
 
 def _decide(
-    plan: CheckPlan, before: Baseline, after: Baseline, run: Path, alpha: float
+    plan: CheckPlan,
+    before: Baseline,
+    after: Baseline,
+    run: Path,
+    looks: Sequence[int],
+    settled: Mapping[tuple[str, str], CheckRow] = MappingProxyType({}),
 ) -> CheckRecord:
     check_same_question(before, after)
-    rows = decide(pair_up(before, after, plan.margins), alpha)
+    margins = {
+        **default_margins(before.study.benchmark.mode),
+        **parse_margins(before.margins),
+        **plan.margins,
+    }
+    rows = decide(pair_up(before, after, margins), plan.alpha)
     return make_check(
-        rows,
+        [settled.get((row.strategy, row.measure), row) for row in rows],
         changes(before, after),
-        alpha=alpha,
+        alpha=plan.alpha,
+        looks=looks,
         baseline=str(plan.baseline),
         run=str(run),
         inconclusive=plan.inconclusive,
     )
-
-
-def _write(check: CheckRecord, out: Path, summary: Path | None) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, content in (
-            ("check.json", check.model_dump_json(indent=2) + "\n"),
-            ("check.md", markdown(check)),
-            ("junit.xml", junit(check)),
-            ("benchmark.json", action_benchmark(check)),
-        ):
-            write_atomically(out / name, content)
-        if summary is not None:
-            with summary.open("a", encoding="utf-8") as file:
-                file.write(markdown(check))
-    except OSError as error:
-        raise UsageError(f"cannot write the check to {error.filename}: {error.strerror}") from None
-
-
-def _print(check: CheckRecord, console: Console) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in HEADER:
-        table.add_column(name, overflow="fold")
-    for row in check.rows:
-        table.add_row(*(Text(cell, style=MARK_STYLES[row.mark]) for cell in cells_of(row)))
-    console.print(table)
-    for row in check.rows:
-        if row.mark not in "~+":
-            say(
-                console,
-                f"{row.mark} {row.strategy}, {row.measure}: {row.reason}",
-            )
-    console.print(Text(check.headline, style="bold"))

@@ -38,15 +38,16 @@ def check(
         bool,
         typer.Option(
             "--confirm",
-            help="Where a row is worse or inconclusive, double the seeds (as far as the baseline "
-            "has them) and decide on all of them.",
+            help="Where a row is worse or inconclusive, run its strategy on more seeds, doubling "
+            "as far as the baseline has them, and decide on all of them.",
             rich_help_panel=DECIDES,
         ),
     ] = False,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
-            help="A margin, NAME:SIZE[pt|%], e.g. best_score:0.1pt; repeatable.",
+            help="A margin, NAME:SIZE[pt|%], e.g. best_score:0.1pt; repeatable. Wins over the "
+            "baseline's own.",
             rich_help_panel=DECIDES,
         ),
     ] = None,
@@ -68,8 +69,8 @@ def check(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for the new run and check.json, check.md, junit.xml, benchmark.json, "
-            "check.html. [default: runs/check-TIME]",
+            help="Folder for the new run and check.html, check.json, check.md, junit.xml, "
+            "benchmark-*.json. [default: runs/check-TIME]",
             rich_help_panel=OUTPUTS,
         ),
     ] = None,

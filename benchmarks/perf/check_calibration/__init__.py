@@ -1,0 +1,1 @@
+"""How often `harness check` is wrong: false alarms, and planted faults that it finds."""
