@@ -79,11 +79,14 @@ def decide(rows: Sequence[Pairs], alpha: float = DEFAULT_ALPHA) -> list[CheckRow
 
 
 def _difference(row: Pairs) -> _Difference:
-    pair = (row.after, row.before) if _is_higher_better(row) else (row.before, row.after)
+    pair = (row.after, row.before) if is_higher_better(row) else (row.before, row.after)
     found = paired_difference(*pair)
     # A two-sided interval leaves out half of its error on either side.
     wide = t_interval(np.subtract(*pair), 2 * NONINFERIORITY_LEVEL - 1)
-    is_tested = row.problem is None and len(row.seeds) >= MIN_PAIRS_TO_CLAIM
+    # Where nothing changed there is nothing to test, and no chance of a false alarm to correct for.
+    is_tested = (
+        row.problem is None and len(row.seeds) >= MIN_PAIRS_TO_CLAIM and not _is_identical(row)
+    )
     p_value = found.p_value if is_tested else math.nan
     return _Difference(found.estimate, found.low, found.high, wide.low, p_value)
 
@@ -99,7 +102,7 @@ def _decided(
         measure=row.measure.name,
         title=row.measure.title,
         unit=row.measure.unit,
-        is_higher_better=_is_higher_better(row),
+        is_higher_better=is_higher_better(row),
         mark=mark,
         seeds=list(row.seeds),
         values_before=list(row.before),
@@ -117,7 +120,7 @@ def _decided(
     )
 
 
-def _is_higher_better(row: Pairs) -> bool:
+def is_higher_better(row: Pairs) -> bool:
     """``None`` stands for the benchmark's direction."""
     if row.measure.is_higher_better is None:
         return row.mode == "max"
