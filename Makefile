@@ -6,6 +6,7 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMPS  := .setup
 ARGS    ?=
+BASELINES := fashion_mnist_table noisy_quadratic
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # The first Python that will do; constraints.txt was made with 3.11.
@@ -16,7 +17,7 @@ SUDO    := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT     := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
 .DEFAULT_GOAL := help
-.PHONY: help setup data run test screenshots lint format clean
+.PHONY: help setup data run test check screenshots lint format clean
 
 help:  ## show this
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -30,6 +31,11 @@ run: $(STAMPS)/data  ## run every strategy and print where report.html is; ARGS=
 
 test: lint $(STAMPS)/data  ## linters, types, then the whole test suite; ARGS="-k asha" etc.
 	@$(BIN)/pytest $(ARGS)
+
+check: $(STAMPS)/installed  ## has the search got worse since the committed baselines? about four minutes
+	@for name in $(BASELINES); do \
+	  $(BIN)/python -m harness check --baseline baselines/$$name.json --confirm $(ARGS) || exit $$?; \
+	done
 
 screenshots: $(STAMPS)/installed  ## pictures of a test report in build/screenshots (needs chromium)
 	@mkdir -p build/screenshots

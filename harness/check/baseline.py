@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Final, Literal
 
 import pandas as pd
@@ -37,6 +38,7 @@ class CellNumbers(Record):
     reason: str
     best_score: FiniteFloat | None
     target_seconds: list[FiniteFloat | None]
+    epoch_seconds: FiniteFloat | None
     epoch_savings: FiniteFloat | None
     useful_share: FiniteFloat | None
     searcher_seconds: FiniteFloat | None
@@ -97,6 +99,7 @@ def _numbers(
         reason=record.reason,
         best_score=score,
         target_seconds=[_finite(seconds) for seconds in times["held_device_seconds"]],
+        epoch_seconds=_first_epoch_seconds(cell.reports),
         epoch_savings=summary.epoch_savings,
         useful_share=summary.useful_share,
         searcher_seconds=record.searcher_seconds,
@@ -105,10 +108,25 @@ def _numbers(
     )
 
 
+def _first_epoch_seconds(reports: tuple[Report, ...]) -> float | None:
+    """Mean seconds of training and evaluation in the first epochs of the trials that began before
+    anything was reported: those that no strategy has chosen yet, so that it is the training's speed
+    and nothing of the search's."""
+    if not reports:
+        return None
+    first = min(report.reported_s for report in reports)
+    seconds = [
+        sum(span.seconds for span in report.spans if span.kind in ("train", "evaluate"))
+        for report in reports
+        if report.epoch == 1 and report.attempt == 0 and report.started_s < first
+    ]
+    return _finite(fmean(seconds)) if seconds else None
+
+
 def _missing(reason: str) -> CellNumbers:
     return CellNumbers(
-        status="missing", reason=reason, best_score=None, target_seconds=[], epoch_savings=None,
-        useful_share=None, searcher_seconds=None, events_sha256=None, trials="",
+        status="missing", reason=reason, best_score=None, target_seconds=[], epoch_seconds=None,
+        epoch_savings=None, useful_share=None, searcher_seconds=None, events_sha256=None, trials="",
     )  # fmt: skip
 
 

@@ -50,14 +50,15 @@ class Measure:
 
 
 MEASURES: tuple[Measure, ...] = (
-    Measure("best_score", "score of the incumbent", "", None, False, Margin(0.1, "pt")),
+    Measure("best_score", "score of the incumbent", "", None, False, Margin(0.3, "pt")),
     Measure(
         "device_hours_to_target", "device-seconds to target", "device-s", False, True,
-        Margin(10, "%"),
+        Margin(40, "%"),
     ),
-    Measure("epoch_savings", "epoch savings", "share", True, False, Margin(5, "pt")),
+    Measure("epoch_seconds", "seconds per epoch", "s", False, True, Margin(15, "%")),
+    Measure("epoch_savings", "epoch savings", "share", True, False, Margin(6, "pt")),
     Measure("useful_share", "useful share", "share", True, True, Margin(5, "pt")),
-    Measure("searcher_seconds", "searcher's seconds", "s", False, True, Margin(50, "%")),
+    Measure("searcher_seconds", "searcher's seconds", "s", False, True, Margin(30, "%")),
 )  # fmt: skip
 
 LOSS_MARGIN = Margin(5, "%")
