@@ -14,6 +14,7 @@ from harness.study import StudyConfig
 
 PACKAGES = (
     "tune-bench-harness", "ray", "torch", "torchvision", "optuna", "hyperopt", "numpy", "pandas",
+    "scipy", "scikit-learn",
 )  # fmt: skip
 
 

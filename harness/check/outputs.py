@@ -14,6 +14,8 @@ from harness.contract.check import MARK_WORDS, CheckRecord, CheckRow
 from harness.contract.files import write_atomically
 from reports import units
 
+RECORD = "check.json"
+
 
 def cells_of(row: CheckRow) -> tuple[str, ...]:
     """A row as text, in the order of ``HEADER``."""
@@ -140,7 +142,7 @@ def write_outputs(check: CheckRecord, folder: Path, summary: Path | None) -> Non
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in (
-            ("check.json", check.model_dump_json(indent=2) + "\n"),
+            (RECORD, check.model_dump_json(indent=2) + "\n"),
             ("check.md", markdown(check)),
             ("junit.xml", junit(check)),
             ("benchmark-bigger-is-better.json", action_benchmark(check, is_bigger_better=True)),

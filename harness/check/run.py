@@ -20,10 +20,11 @@ from harness.check.baseline import (
 from harness.check.compare import changes, check_same_question, pair_up
 from harness.check.decide import decide
 from harness.check.measures import Inconclusive, Margin, default_margins, parse_margins
-from harness.check.outputs import workflow_commands, write_outputs
+from harness.check.outputs import RECORD, workflow_commands, write_outputs
 from harness.check.result import make_check
 from harness.check.terminal import print_check
 from harness.console import say
+from harness.contract import UsageError
 from harness.contract.check import CheckRecord, CheckRow
 from harness.contract.records import StudyRecord
 from harness.study import StudyConfig, make_study
@@ -102,6 +103,11 @@ def _run_and_decide(
     # Late: it imports Ray, which a check of two finished runs has no use for.
     from harness.runner import run_study
 
+    if (plan.out / RECORD).exists():
+        raise UsageError(
+            f"--out {plan.out} holds a finished check, whose run would be taken for the new one: "
+            "give another folder, or delete it"
+        )
     study, seeds = before.study, before.study.seeds
     names = _still_there(study)
     after: Baseline | None = None

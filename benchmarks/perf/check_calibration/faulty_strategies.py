@@ -14,7 +14,7 @@ from typing import Any
 
 import optuna
 from ray.tune.experiment import Trial
-from ray.tune.schedulers import TrialScheduler
+from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 from ray.tune.search.optuna import OptunaSearch
 
 from harness.contract import Plan, Problem, Strategy
@@ -32,6 +32,20 @@ class _ForgetfulOptuna(OptunaSearch):
 
     def on_trial_complete(self, *args: Any, **kwargs: Any) -> None:
         pass
+
+
+class _UpsideDownASHA(AsyncHyperBandScheduler):
+    """Takes the worst for the best. One that is built with the wrong mode is refused before
+    anything runs, and ``_metric_op`` alone is set right again by Tune."""
+
+    def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
+        return str(super().on_trial_result(tune_controller, trial, self._turned(result)))
+
+    def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
+        super().on_trial_complete(tune_controller, trial, self._turned(result))
+
+    def _turned(self, result: dict[str, Any]) -> dict[str, Any]:
+        return {**result, self._metric: -result[self._metric]}
 
 
 class _WeightlessPBT(GenerationalPBT):
@@ -75,7 +89,7 @@ def _limit_ignored(plan: Plan, problem: Problem) -> Plan:
 
 
 def _mode_flipped(plan: Plan, problem: Problem) -> Plan:
-    plan.scheduler._metric_op *= -1
+    plan.scheduler.__class__ = _UpsideDownASHA
     return plan
 
 
