@@ -9,18 +9,22 @@ from statistics import NormalDist
 from typing import Any
 
 _STANDARD = NormalDist()
+DIGITS = 12
+"""Of a configuration's numbers, of the nearly 16 that a float has."""
 
 
 class Noise:
     """The random numbers of one configuration and seed, each addressed by integers of its own.
 
     A counter-based generator: a keyed hash (BLAKE2b) of the address, so that a trial that is
-    paused, copied or trained in another order finds the same numbers.
+    paused, copied or trained in another order finds the same numbers. The last digits of a
+    configuration's numbers do not count: another processor's exponential function ends in others.
     """
 
     def __init__(self, config: Mapping[str, Any], seed: int) -> None:
+        plain = {name: without_last_digits(value) for name, value in config.items()}
         # Searchers may give numpy's numbers, which JSON does not know: ``item`` makes them plain.
-        text = json.dumps([config, int(seed)], sort_keys=True, default=lambda value: value.item())
+        text = json.dumps([plain, int(seed)], sort_keys=True, default=lambda value: value.item())
         self._key = hashlib.sha256(text.encode()).digest()
 
     def integer(self, *address: int) -> int:
@@ -35,3 +39,8 @@ class Noise:
     def normal(self, *address: int) -> float:
         """Standard normal."""
         return _STANDARD.inv_cdf(self.uniform(*address))
+
+
+def without_last_digits(value: Any) -> Any:
+    """The same on every processor, where it is a float; what is none stays as it is."""
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

@@ -14,6 +14,7 @@ from typing import Final, Literal
 import pandas as pd
 from pydantic import FiniteFloat, ValidationError
 
+from benchmarks.noise import without_last_digits
 from harness.contract import UsageError
 from harness.contract.files import write_atomically
 from harness.contract.records import CellStatus, Record, Report, StudyRecord
@@ -137,9 +138,8 @@ def _finite(value: float) -> float | None:
 def _trial_digests(reports: tuple[Report, ...]) -> str:
     decisions: dict[int, list[object]] = {}
     for report in reports:
-        decisions.setdefault(report.trial, []).append(
-            [report.config, report.epoch, report.decision]
-        )
+        config = {name: without_last_digits(value) for name, value in report.config.items()}
+        decisions.setdefault(report.trial, []).append([config, report.epoch, report.decision])
     digests = b"".join(
         hashlib.sha256(json.dumps(decisions[trial], sort_keys=True).encode()).digest()[
             :DIGEST_BYTES

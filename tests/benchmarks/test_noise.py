@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.stats import kstest
 
@@ -30,3 +32,11 @@ def test_it_is_standard_normal_and_uniform() -> None:
     uniform = [noise.uniform(1, i) for i in range(4000)]
     assert kstest(uniform, "uniform").pvalue > 0.01
     assert min(uniform) > 0 and max(uniform) < 1
+
+
+def test_the_last_digits_of_a_configuration_do_not_count() -> None:
+    """Another processor's exponential function ends in others."""
+    lr = 0.012345678901234567
+    noise = Noise({"lr": lr}, 0)
+    assert Noise({"lr": math.nextafter(lr, 1)}, 0).integer(1) == noise.integer(1)
+    assert Noise({"lr": lr * (1 + 1e-9)}, 0).integer(1) != noise.integer(1)

@@ -1,10 +1,10 @@
 """How often `harness check` is wrong: false alarms and inconclusive checks where nothing changed,
 planted faults that it finds, and the smallest loss that it finds.
 
-    python -m benchmarks.perf.check_calibration [--pools runs/check_calibration] [--markdown FILE]
+    python -m benchmarks.perf.check_calibration [--pools runs/check_calibration]
 
-The first run records about 8,000 cells on the virtual clock (over an hour on two cores), and goes
-on where an earlier one stopped; what is there is not run again.
+The first run records 5,600 cells on the virtual clock (the better part of an hour on two cores), and
+goes on where an earlier one stopped; what is there is not run again.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Fault:
     strategies: dict[str, str] = field(default_factory=dict)
 
 
-HEALTHY_SEEDS, FAULTY_SEEDS = 300, 120
+HEALTHY_SEEDS, FAULTY_SEEDS = 300, 80
 OPTUNA = ("optuna/fifo", "optuna/asha")
 ASHA = ("random/asha", "optuna/asha", "hyperopt/asha")
 
@@ -108,7 +108,7 @@ POOLS = {
         Pool("table", TABLE, MATRIX, HEALTHY_SEEDS),
         Pool("table faults", TABLE, _faulty_of("table faults"), FAULTY_SEEDS),
         Pool("slow starters", SLOW, _faulty_of("slow starters"), FAULTY_SEEDS),
-        Pool("quadratic", QUADRATIC, ("pbt", *_faulty_of("quadratic")), HEALTHY_SEEDS),
+        Pool("quadratic", QUADRATIC, ("pbt", *_faulty_of("quadratic")), FAULTY_SEEDS),
         *(
             Pool(name, name, MATRIX, FAULTY_SEEDS)
             for name in (

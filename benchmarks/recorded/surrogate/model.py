@@ -27,6 +27,10 @@ LEAST_SECONDS = 1e-9
 HEADROOM = 0.02
 """Of a column's recorded range: how far the noise of a seed may take a prediction beyond it."""
 
+DECIMALS = 8
+"""Of a prediction. Two kinds of processor agree on some 11, and the last ones would make two events
+of one."""
+
 
 class Surrogate:
     """Mean curves come from a Gaussian process, the noise of seeds from recorded deviations.
@@ -76,9 +80,9 @@ class Surrogate:
         if "test_score" in lent:
             noisy["test_score"] = noisy["validation_score"] + lent["test_score"]
         for column, values in noisy.items():
-            track[column] = np.clip(values, *self._bounds[column]).tolist()
+            track[column] = _rounded(np.clip(values, *self._bounds[column]))
         for column, seconds in self._mean_seconds(features).items():
-            track[column] = (seconds * lent[column]).tolist()
+            track[column] = _rounded(seconds * lent[column])
         return self._cut_short(track, features, noise)
 
     def mean_curves(self, config: Mapping[str, Any]) -> dict[str, Array]:
@@ -133,6 +137,11 @@ class Surrogate:
     def _mean_seconds(self, features: Array) -> dict[str, Array]:
         parts = np.split(np.exp(self._costs(features)), len(SECONDS))
         return dict(zip(SECONDS, parts, strict=True))
+
+
+def _rounded(values: Array) -> list[float]:
+    rounded: list[float] = values.round(DECIMALS).tolist()
+    return rounded
 
 
 def _bounds(values: Array) -> tuple[float, float]:
