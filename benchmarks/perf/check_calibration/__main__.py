@@ -3,7 +3,7 @@ planted faults that it finds, and the smallest loss that it finds.
 
     python -m benchmarks.perf.check_calibration [--pools runs/check_calibration]
 
-The first run records 5,600 cells on the virtual clock (the better part of an hour on two cores), and
+The first run records 5,600 cells on the virtual clock (most of an hour on two cores), and
 goes on where an earlier one stopped; what is there is not run again.
 """
 
