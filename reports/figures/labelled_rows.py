@@ -4,13 +4,14 @@ there is room, in a line of their own above it where there is not."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reports.figures.style import INK, Layout, short
+from reports.figures.style import INK, MAX_NAME, Layout, short_in_the_middle
 
 TITLE, LINE, GAP = 0.34, 0.27, 0.12
 """Inches: a group's title, a line of text, what stands between two groups."""
@@ -36,14 +37,17 @@ def labelled_rows(
     figure = Figure(figsize=(layout.width, height + BELOW), layout="constrained")
     plot = figure.subplots()
     transform = plot.get_yaxis_transform()
-    left = {"x": -0.015, "ha": "right"} if layout.is_wide else {"x": 0, "ha": "left"}
-    right = {"x": 1.015, "ha": "left"} if layout.is_wide else {"x": 1, "ha": "right"}
+    # Away from the axis, at whose ends there may be arrows.
+    left: dict[str, Any] = {"x": -0.03, "ha": "right"}
+    right: dict[str, Any] = {"x": 1.03, "ha": "left"}
+    if not layout.is_wide:
+        left, right = {"x": 0, "ha": "left"}, {"x": 1, "ha": "right"}
     rows: list[float] = []
     for title, title_y, places in plan:
         if title:
             plot.text(y=title_y, s=title, weight="bold", va="center", transform=transform, **left)
         for name, note, text_y, row_y in places:
-            shown = short(name) if layout.is_wide else short(name, NARROW_NAME)
+            shown = short_in_the_middle(name, MAX_NAME if layout.is_wide else NARROW_NAME)
             plot.text(y=text_y, s=shown, va="center", transform=transform, **left)
             plot.text(y=text_y, s=note, va="center", transform=transform, **right)
             rows.append(row_y)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
 
 from reports.figures.labelled_rows import draw_interval, labelled_rows
 from reports.figures.style import INK, Layout, StrategyStyle
@@ -49,6 +50,7 @@ def draw_margins(groups: Sequence[tuple[str, Sequence[MarginRow]]], layout: Layo
     plot.axvspan(-1, 1, color=INK, alpha=0.08, lw=0, zorder=0)
     for end in (-1, 1):
         plot.axvline(end, color=INK, lw=1, alpha=0.4, dashes=(2, 2))
+    plot.xaxis.set_major_locator(MultipleLocator(1))
     for row, y in zip([row for _, rows in groups for row in rows], places, strict=True):
         draw_interval(
             plot, y, row.estimate, row.low, row.high, row.style.colour, row.style.marker,

@@ -51,6 +51,7 @@ def render_check_page(check: CheckRecord, before: StudyRecord, after: StudyRecor
         signs=MARK_SIGNS,
         tones=MARK_TONES,
         words=MARK_WORDS,
+        order=(*NOTABLE, "~"),
         counts=Counter(row.mark for row in check.rows),
         notable=sorted(
             (row for row in check.rows if row.mark in NOTABLE),

@@ -16,6 +16,8 @@ from reports.page.marks import mark_text
 
 SCORE = "best_score"
 """The measure that is shown seed by seed."""
+MAX_METRIC = 24
+"""Characters, so that a phone has the whole axis label."""
 MAX_NAMES = 6
 """Of strategies in a sentence."""
 
@@ -43,7 +45,7 @@ def margins_figure(check: CheckRecord, styles: Styles) -> PageFigure | None:
         + units.counted(len(drawn), "difference")
         + " in margins, above 0 is better. "
         + "".join(
-            f"{row.strategy}, {row.title}: {units.signed(_ratio(row))}, {mark_text(row.mark)}. "
+            f"{row.strategy}, {row.title}: {_in_margins(_ratio(row))}, {mark_text(row.mark)}. "
             for row in apart
         )
         + (
@@ -59,8 +61,8 @@ def margins_figure(check: CheckRecord, styles: Styles) -> PageFigure | None:
             ["strategy", "measure", "mark", "difference", "low", "high", "pairs"],
             [
                 [
-                    row.strategy, row.title, mark_text(row.mark), units.signed(_ratio(row)),
-                    units.signed(row.low / row.margin), units.signed(row.high / row.margin),
+                    row.strategy, row.title, mark_text(row.mark), _in_margins(_ratio(row)),
+                    _in_margins(row.low / row.margin), _in_margins(row.high / row.margin),
                     str(row.pairs),
                 ]
                 for row in drawn
@@ -87,6 +89,12 @@ def _ratio(row: CheckRow) -> float:
     return row.difference / row.margin
 
 
+def _in_margins(ratio: float) -> str:
+    """As short as it can be told: how often a margin matters, not its digits."""
+    sign = "+" if ratio > 0 else "−" if ratio < 0 else ""
+    return sign + units.quantity(abs(ratio))
+
+
 def _margin_row(row: CheckRow, styles: Styles) -> MarginRow:
     estimate, low, high = (v / row.margin for v in (row.difference, row.low, row.high))
     found = MarginRow(
@@ -95,7 +103,7 @@ def _margin_row(row: CheckRow, styles: Styles) -> MarginRow:
     )  # fmt: skip
     if not is_far(found):
         return found
-    mark = f"{found.mark} ({'+' if estimate > 0 else '−'}{units.quantity(abs(estimate))})"
+    mark = f"{found.mark} ({_in_margins(estimate)})"
     return MarginRow(found.name, mark, estimate, low, high, found.style, found.is_filled)
 
 
@@ -120,7 +128,7 @@ def seeds_figure(check: CheckRecord, styles: Styles) -> PageFigure | None:
     return make_figure(
         lambda layout: draw_seed_differences(
             [_seed_row(row, styles, layout) for row in drawn],
-            f"difference of {short(check.metric)} (better →)",
+            f"better {short(check.metric, MAX_METRIC)} →",
             layout,
         ),
         key="seeds",
