@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.contract.records import StrategyRecord, StudyRecord
 from reports.run import Cell, CellKey, Run
+from reports.units import NOTHING
 
 
 @dataclass(frozen=True)
@@ -94,18 +95,22 @@ def _together(runs: Sequence[Run]) -> StudyGroup:
 
 
 def environment_differences(runs: Sequence[Run]) -> pd.DataFrame:
-    """What differs between runs in versions, machine, code and data: a row per field, a column per
-    run (by its folder), as text; no row where all is the same."""
-    described = [_environment(run.study) for run in runs]
-    names = list(dict.fromkeys(name for fields in described for name in fields))
-    rows = {
-        name: [fields.get(name, "–") for fields in described]
-        for name in names
-        if len({fields.get(name) for fields in described}) > 1
-    }
-    return pd.DataFrame.from_dict(
-        rows, orient="index", columns=pd.Index([str(run.path) for run in runs])
-    )
+    """What differs between runs (by their folders) of what :func:`environments` tells; no row where
+    all is the same."""
+    return differing(environments({str(run.path): run.study for run in runs}))
+
+
+def environments(studies: Mapping[str, StudyRecord]) -> pd.DataFrame:
+    """Versions, machine, code and data: a row per field, a column per study, as text."""
+    described = {name: _environment(study) for name, study in studies.items()}
+    names = list(dict.fromkeys(name for fields in described.values() for name in fields))
+    rows = {name: [fields.get(name, NOTHING) for fields in described.values()] for name in names}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=pd.Index(list(described)))
+
+
+def differing(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :func:`environments` in which not all studies have the same."""
+    return table[table.nunique(axis=1) > 1]
 
 
 def _environment(study: StudyRecord) -> dict[str, str]:

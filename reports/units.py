@@ -74,6 +74,11 @@ def signed(value: float) -> str:
     return ("+" if value > 0 else "") + difference(value)
 
 
+def signed_interval(low: float, high: float) -> str:
+    """+0.0012 to +0.0030; nothing where the limits are not known."""
+    return NOTHING if math.isnan(low) else f"{signed(low)} to {signed(high)}"
+
+
 def p_value(value: float) -> str:
     if math.isnan(value):
         return NOTHING

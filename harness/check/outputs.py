@@ -12,16 +12,15 @@ from xml.etree import ElementTree
 from harness.contract import UsageError
 from harness.contract.check import MARK_WORDS, CheckRecord, CheckRow
 from harness.contract.files import write_atomically
+from harness.contract.records import StudyRecord
 from reports import units
+from reports.page.check import render_check_page
 
-RECORD = "check.json"
+PAGE, RECORD = "check.html", "check.json"
 
 
 def cells_of(row: CheckRow) -> tuple[str, ...]:
     """A row as text, in the order of ``HEADER``."""
-    interval = units.NOTHING
-    if not math.isnan(row.low):
-        interval = f"{units.signed(row.low)} to {units.signed(row.high)}"
     return (
         row.mark,
         row.strategy,
@@ -29,7 +28,7 @@ def cells_of(row: CheckRow) -> tuple[str, ...]:
         units.score(row.before),
         units.score(row.after),
         units.signed(row.difference),
-        interval,
+        units.signed_interval(row.low, row.high),
         units.NOTHING if math.isnan(row.margin) else units.difference(row.margin),
         str(row.pairs),
     )
@@ -133,8 +132,16 @@ def _half_width(row: CheckRow) -> str:
     return f"± {half:.3g}" if math.isfinite(half) else ""
 
 
-def write_outputs(check: CheckRecord, folder: Path, summary: Path | None) -> None:
+def write_outputs(
+    check: CheckRecord,
+    before: StudyRecord,
+    after: StudyRecord,
+    folder: Path,
+    summary: Path | None,
+) -> None:
     """Write every form into the folder, and add the Markdown to ``summary``.
+
+    ``before``, ``after``: the baseline's study and the run's.
 
     Raises:
         UsageError: it cannot be written.
@@ -144,6 +151,7 @@ def write_outputs(check: CheckRecord, folder: Path, summary: Path | None) -> Non
         for name, content in (
             (RECORD, check.model_dump_json(indent=2) + "\n"),
             ("check.md", markdown(check)),
+            (PAGE, render_check_page(check, before, after)),
             ("junit.xml", junit(check)),
             ("benchmark-bigger-is-better.json", action_benchmark(check, is_bigger_better=True)),
             ("benchmark-smaller-is-better.json", action_benchmark(check, is_bigger_better=False)),

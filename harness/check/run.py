@@ -20,7 +20,7 @@ from harness.check.baseline import (
 from harness.check.compare import changes, check_same_question, pair_up
 from harness.check.decide import decide
 from harness.check.measures import Inconclusive, Margin, default_margins, parse_margins
-from harness.check.outputs import RECORD, workflow_commands, write_outputs
+from harness.check.outputs import PAGE, RECORD, workflow_commands, write_outputs
 from harness.check.result import make_check
 from harness.check.terminal import print_check
 from harness.console import say
@@ -71,12 +71,12 @@ def run_check(plan: CheckPlan, console: Console, summary: Path | None, is_github
         check = _decide(plan, before, after, plan.run, [_common_seeds(before, after)])
     else:
         after, check = _run_and_decide(plan, before, console)
-    write_outputs(check, plan.out, summary)
+    write_outputs(check, before.study, after.study, plan.out, summary)
     print_check(console, check)
     if is_github:
         for line in workflow_commands(check):
             print(line)
-    say(console, f"details: {plan.out}")
+    say(console, f"details: {plan.out / PAGE}")
     return check.exit_code
 
 

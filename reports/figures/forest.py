@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import seaborn as sns
 from matplotlib.figure import Figure
 
+from reports.figures.labelled_rows import draw_interval
 from reports.figures.style import INK, Layout
 
 
@@ -44,11 +45,9 @@ def draw_forest(
             if layout.is_wide:
                 plot.text(1, y, row.note, transform=transform, ha="right", va="center")
             at = y + 0.4
-            plot.plot([row.low, row.high], [at, at], color=row.colour, lw=2, solid_capstyle="butt")
-            plot.plot(
-                [row.estimate], [at], "o", color=row.colour, ms=7, mew=1.6,
-                mfc=row.colour if row.is_filled else "none",
-            )  # fmt: skip
+            draw_interval(
+                plot, at, row.estimate, row.low, row.high, row.colour, is_filled=row.is_filled
+            )
             ends += [v for v in (row.low, row.estimate, row.high) if v == v]
             y += 1.0
         y += 0.3

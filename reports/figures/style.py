@@ -86,6 +86,14 @@ def short(name: str, most: int = MAX_NAME) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
+def short_in_the_middle(name: str, most: int = MAX_NAME) -> str:
+    """The same where many names stand below each other, which often begin alike and end apart."""
+    if len(name) <= most:
+        return name
+    end = (most - 1) // 2
+    return f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
 @contextmanager
 def figure_style() -> Iterator[None]:
     """Set matplotlib's parameters for one figure, and set them back."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -41,20 +42,27 @@ def render_page(analysed: Sequence[tuple[StudyGroup, Analysis]], page: Path) -> 
         make_study_page(group, analysis, styles, prefix="" if is_single else f"study-{number}-")
         for number, (group, analysis) in enumerate(analysed, start=1)
     ]
+    return render_template(
+        "page.html.j2",
+        studies=studies,
+        styles=styles,
+        title=_title(studies),
+        differences=environment_differences([run for group in groups for run in group.sources]),
+        link=lambda target: _link(target, page),
+    )
+
+
+def render_template(name: str, **context: Any) -> str:
+    """A page from a template that extends ``base.html.j2``; ``context`` must have its ``title``."""
     css, script = _asset("page.css"), _asset("page.js")
-    differences = environment_differences([run for group in groups for run in group.sources])
     return (
         _environment()
-        .get_template("page.html.j2")
+        .get_template(name)
         .render(
             css=Markup(css),
             script=Markup(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            studies=studies,
-            styles=styles,
-            title=_title(studies),
-            differences=differences,
-            link=lambda target: _link(target, page),
+            **context,
         )
     )
 
@@ -98,6 +106,7 @@ def _environment() -> Environment:
         "setting": units.setting,
         "difference": units.difference,
         "signed": units.signed,
+        "signed_interval": units.signed_interval,
         "p_value": units.p_value,
         "json": lambda value: json.dumps(value, indent=2, ensure_ascii=False, default=str),
     }
