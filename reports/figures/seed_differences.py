@@ -59,6 +59,9 @@ def draw_seed_differences(rows: Sequence[SeedRow], xlabel: str, layout: Layout) 
         )
         for sign, arrow in ((-1, "<"), (1, ">")):
             outside = sign * values > reach
+            if not outside.any():
+                # No marker at all would stand at the figure's corner, and get room there.
+                continue
             plot.plot(
                 np.full(outside.sum(), sign * reach), y[outside], arrow, color=row.style.colour,
                 ms=5, mew=0, clip_on=False,
