@@ -26,7 +26,7 @@ from reports.figures import (
     draw_time_to_target,
     near_cells,
 )
-from reports.figures.style import StrategyStyle, short
+from reports.figures.style import StrategyStyle, short, short_in_the_middle
 from reports.page.figure import PageFigure, Table, make_figure
 from reports.page.notes import band_note
 
@@ -309,9 +309,14 @@ def effects_figure(subject: Subject) -> PageFigure | None:
     )  # fmt: skip
 
 
+HALF_A_LINE = 18
+"""Characters: two names share a line of a phone's width."""
+
+
 def _forest_row(row: dict[str, Any], styles: Mapping[str, StrategyStyle]) -> ForestRow:
+    other, own = (short_in_the_middle(row[who], HALF_A_LINE) for who in ("other", "strategy"))
     return ForestRow(
-        label=f"{short(row['other'])} → {short(row['strategy'])}",
+        label=f"{other} → {own}",
         note=f"{units.signed(row['difference'])}; better on {units.percent(row['improvement'])} "
         "of seeds",
         estimate=row["difference"],

@@ -14,13 +14,16 @@ import pytest
 
 from harness.contract import UsageError
 from harness.contract.records import BenchmarkRecord, DevicesRecord
+from reports.analysis import analyse
 from reports.build import build_page, build_report
-from reports.page.render import prose
+from reports.merge import group_runs
+from reports.page.render import prose, render_page
 from reports.store import cell_folder
 from tests.reports.make_run import (
     cell,
     end,
     report,
+    scored_run,
     study,
     write_cell,
     write_realistic_run,
@@ -347,3 +350,12 @@ def test_every_figure_says_how_to_read_it_and_gives_its_data(page: Page, realist
 def test_code_in_sentences_is_code_and_nothing_else() -> None:
     assert str(prose("see `a <b>`, or <i>")) == "see <code>a &lt;b&gt;</code>, or &lt;i&gt;"
     assert str(prose("one ` alone <")) == "one ` alone &lt;"
+
+
+@pytest.mark.filterwarnings("error:constrained_layout not applied")
+def test_long_names_leave_room_for_the_figures() -> None:
+    scores = [0.8, 0.81, 0.82, 0.83, 0.84, 0.85]
+    run = scored_run(**{f"optuna/asha-variant-{i}!history-lost": scores for i in range(18)})
+    (group,) = group_runs([run])
+    html = render_page([(group, analyse(group.run))], Path("report.html"))
+    assert html.count("variant-17!history-lost") > 1
