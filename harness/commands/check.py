@@ -85,6 +85,11 @@ def check(
 
     if baseline is None:
         raise UsageError("--baseline FILE is missing: a file made by `harness baseline`")
+    if run is not None and (confirm or seeds is not None):
+        raise UsageError(
+            f"--{'confirm' if confirm else 'seeds'} is for a check that runs the study itself: "
+            f"leave {run} out, or the option"
+        )
     plan = CheckPlan(
         baseline=baseline,
         run=run,
