@@ -55,7 +55,7 @@ MEASURES: tuple[Measure, ...] = (
         "device_hours_to_target", "device-seconds to target", "device-s", False, True,
         Margin(40, "%"),
     ),
-    Measure("epoch_seconds", "seconds per epoch", "s", False, True, Margin(15, "%")),
+    Measure("epoch_seconds", "seconds per epoch", "s", False, True, Margin(20, "%")),
     Measure("epoch_savings", "epoch savings", "share", True, False, Margin(6, "pt")),
     Measure("useful_share", "useful share", "share", True, True, Margin(5, "pt")),
     Measure("searcher_seconds", "searcher's seconds", "s", False, True, Margin(30, "%")),

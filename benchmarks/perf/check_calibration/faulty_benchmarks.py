@@ -1,5 +1,5 @@
-"""The recorded FashionMNIST table with a fault each in what a trial does: a file for
-``--benchmark-file``. Declared space, metric and costs are the healthy benchmark's."""
+"""Benchmarks with a fault each in what a trial does: a file for ``--benchmark-file``. Declared
+space, metric and costs are the healthy benchmark's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from benchmarks.analytic import noisy_quadratic
+from benchmarks.analytic.quadratic_session import QuadraticSession
 from benchmarks.recorded import benchmark as recorded
 from benchmarks.recorded.session import TableSession
 from harness.contract import Config, Dataset, EpochCost, Session, Worker
@@ -22,6 +24,11 @@ SLOWER = 1.3
 class _TenfoldRate(TableSession):
     def start(self, config: Config, seed: int) -> None:
         super().start({**config, "lr": min(DECADE * config["lr"], MAX_LR)}, seed)
+
+
+class _TenfoldQuadraticRate(QuadraticSession):
+    def start(self, config: Config, seed: int) -> None:
+        super().start({**config, "lr": DECADE * config["lr"]}, seed)
 
 
 class _ScoredOnTraining(TableSession):
@@ -98,3 +105,12 @@ class EpochsSlower(_Faulty, recorded.FashionMNISTTable):
     name = "table-slower"
     summary = "Takes 30 % longer for every epoch"
     session_class = _Slower
+
+
+@dataclass(frozen=True)
+class QuadraticLearningRateShifted(noisy_quadratic.NoisyQuadratic):
+    name = "quadratic-lr-decade"
+    summary = "Trains with ten times the learning rate that it is given"
+
+    def session(self, worker: Worker, dataset: Dataset, data_seed: int) -> Session:
+        return _TenfoldQuadraticRate(data_seed)

@@ -34,6 +34,19 @@ class _ForgetfulOptuna(OptunaSearch):
         pass
 
 
+class _NegatedOptuna(OptunaSearch):
+    """Takes the worst for the best."""
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        super().on_trial_result(trial_id, {**result, self._metric: -result[self._metric]})
+
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
+        turned = result and {**result, self._metric: -result[self._metric]}
+        super().on_trial_complete(trial_id, turned, error)
+
+
 class _UpsideDownASHA(AsyncHyperBandScheduler):
     """Takes the worst for the best. One that is built with the wrong mode is refused before
     anything runs, and ``_metric_op`` alone is set right again by Tune."""
@@ -78,7 +91,12 @@ def _seed_lost(plan: Plan, problem: Problem) -> Plan:
     return plan
 
 
-def _told_the_negated_score(plan: Plan, problem: Problem) -> Plan:
+def _optuna_told_the_negated_score(plan: Plan, problem: Problem) -> Plan:
+    _inner(plan).__class__ = _NegatedOptuna
+    return plan
+
+
+def _hyperopt_told_the_negated_score(plan: Plan, problem: Problem) -> Plan:
     _inner(plan).metric_op *= -1
     return plan
 
@@ -148,7 +166,8 @@ PBT = (pbt.STRATEGY,)
 PLANTED: tuple[tuple[str, tuple[Strategy, ...], Callable[[Plan, Problem], Plan]], ...] = (
     ("history-lost", OPTUNA, _history_lost),
     ("seed-lost", OPTUNA, _seed_lost),
-    ("score-negated", HYPEROPT, _told_the_negated_score),
+    ("score-negated", OPTUNA, _optuna_told_the_negated_score),
+    ("score-negated", HYPEROPT, _hyperopt_told_the_negated_score),
     ("limit-ignored", (*OPTUNA, *HYPEROPT), _limit_ignored),
     ("mode-flipped", ASHA, _mode_flipped),
     ("never-stops", ASHA, _never_stops),

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
-TABLE, QUADRATIC, SLOW = "fashion_mnist_table", "noisy_quadratic", "slow_starters"
+TABLE, QUADRATIC = "fashion_mnist_table", "noisy_quadratic"
+HARTMANN, SLOW = "hartmann_power_law", "slow_starters"
 MATRIX = ("random/fifo", "random/asha", "optuna/fifo", "optuna/asha", "hyperopt/asha", "pbt")
 PATIENT = "random/asha-patient"
 
@@ -46,6 +47,10 @@ class Fault:
 
 
 HEALTHY_SEEDS, FAULTY_SEEDS = 300, 80
+POOL_BENCHMARKS = {"quadratic": QUADRATIC, "hartmann": HARTMANN, "slow starters": SLOW}
+ON_QUADRATIC = ("random/asha", "pbt")
+"""The strategies of the committed baselines, as :data:`MATRIX` on the table."""
+ON_HARTMANN = ("optuna/fifo", "hyperopt/asha")
 OPTUNA = ("optuna/fifo", "optuna/asha")
 ASHA = ("random/asha", "optuna/asha", "hyperopt/asha")
 
@@ -62,34 +67,38 @@ def _in_strategy(title: str, fault: str, strategies: tuple[str, ...]) -> Fault:
     return Fault(title, "table", "table faults", _planted(fault, strategies))
 
 
+def _same_on(pool: str, fault: str, strategies: tuple[str, ...]) -> Fault:
+    return Fault(f"The same on {POOL_BENCHMARKS[pool]}", pool, pool, _planted(fault, strategies))
+
+
 FAULTS = (
     _in_strategy("Optuna is told of no finished trial", "history-lost", OPTUNA),
+    _same_on("hartmann", "history-lost", ("optuna/fifo",)),
+    _in_strategy("Optuna is told the negated score", "score-negated", OPTUNA),
+    _same_on("hartmann", "score-negated", ("optuna/fifo",)),
     _in_strategy("Optuna's seed is lost", "seed-lost", OPTUNA),
     _in_strategy("HyperOpt is told the negated score", "score-negated", ("hyperopt/asha",)),
+    _same_on("hartmann", "score-negated", ("hyperopt/asha",)),
     _in_strategy("ASHA with its mode flipped", "mode-flipped", ASHA),
     _in_strategy("ASHA never stops a trial", "never-stops", ASHA),
     _in_strategy(
         "Four times the concurrency limit", "limit-ignored", (*OPTUNA, "hyperopt/asha")
     ),
+    _same_on("hartmann", "limit-ignored", ON_HARTMANN),
     Fault(
         "ASHA's grace period of 3 ignored", "table faults", "table faults",
         _planted("grace-ignored", (PATIENT,)),
     ),
-    Fault(
-        "The same where winners start slowly", "slow starters", "slow starters",
-        _planted("grace-ignored", (PATIENT,)),
-    ),
+    _same_on("slow starters", "grace-ignored", (PATIENT,)),
     _in_strategy("PBT copies no weights", "weights-not-copied", ("pbt",)),
-    Fault(
-        "The same where weights matter", "quadratic", "quadratic",
-        _planted("weights-not-copied", ("pbt",)),
-    ),
+    _same_on("quadratic", "weights-not-copied", ("pbt",)),
     _in_strategy("PBT never perturbs", "never-perturbs", ("pbt",)),
-    Fault(
-        "The same where weights matter", "quadratic", "quadratic",
-        _planted("never-perturbs", ("pbt",)),
-    ),
+    _same_on("quadratic", "never-perturbs", ("pbt",)),
     _in_benchmark("Learning rate times ten", "table-lr-decade"),
+    Fault(
+        f"The same on {QUADRATIC}", "quadratic", "quadratic-lr-decade",
+        {name: name for name in ON_QUADRATIC},
+    ),
     _in_benchmark("Validation on training data", "table-train-score"),
     _in_benchmark("Every other batch left out", "table-half-epochs"),
     _in_benchmark("Epochs 30 % slower", "table-slower"),
@@ -108,7 +117,9 @@ POOLS = {
         Pool("table", TABLE, MATRIX, HEALTHY_SEEDS),
         Pool("table faults", TABLE, _faulty_of("table faults"), FAULTY_SEEDS),
         Pool("slow starters", SLOW, _faulty_of("slow starters"), FAULTY_SEEDS),
-        Pool("quadratic", QUADRATIC, ("pbt", *_faulty_of("quadratic")), FAULTY_SEEDS),
+        Pool("quadratic", QUADRATIC, (*ON_QUADRATIC, *_faulty_of("quadratic")), FAULTY_SEEDS),
+        Pool("hartmann", HARTMANN, (*ON_HARTMANN, *_faulty_of("hartmann")), FAULTY_SEEDS),
+        Pool("quadratic-lr-decade", "quadratic-lr-decade", ON_QUADRATIC, FAULTY_SEEDS),
         *(
             Pool(name, name, MATRIX, FAULTY_SEEDS)
             for name in (

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import fmean
+from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from benchmarks.perf.check_calibration.pools import MATRIX, Fault
 from harness.check.baseline import Baseline, CellNumbers
 from harness.check.compare import pair_up
-from harness.check.decide import Pairs, decide, is_higher_better
-from harness.check.measures import MEASURES, default_margins
+from harness.check.decide import Pairs, decide
+from harness.check.measures import DEFAULT_ALPHA, MEASURES, default_margins
 from harness.contract.check import CheckRow
 
 Pools = Mapping[str, Baseline]
@@ -22,7 +22,9 @@ Cells = dict[str, dict[str, CellNumbers]]
 CHECKS, REPETITIONS = 400, 100
 SEED_COUNTS = (6, 10, 20, 30)
 POWER = 0.8
-LARGEST_EFFECT_MARGINS, BISECTIONS = 20.0, 12
+
+Row = tuple[str, str]
+"""Strategy and measure."""
 
 
 @dataclass(frozen=True)
@@ -102,33 +104,22 @@ def _worst_effects(rows: Sequence[CheckRow]) -> dict[str, tuple[str, float]]:
     return found
 
 
-def smallest_effect(
-    pool: Baseline, measure: str, strategy: str, seeds: int, checks: int = CHECKS
-) -> float:
-    """The loss, in the measure's own unit, that is called in 80 % of checks: added to one strategy
-    on other seeds, in a check in which all the others ran on other seeds as well."""
-    drawn = [_pairs(pool, before, after) for before, after in _disjoint(pool, seeds, checks)]
-    index = next(
-        i
-        for i, row in enumerate(drawn[0])
-        if (row.strategy, row.measure.name) == (strategy, measure)
-    )
-    high = LARGEST_EFFECT_MARGINS * drawn[0][index].margin.absolute(fmean(drawn[0][index].before))
-    low = 0.0
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        called = sum(_is_called(rows, index, middle) for rows in drawn)
-        low, high = (low, middle) if called >= POWER * checks else (middle, high)
-    return high
-
-
-def _is_called(rows: Sequence[Pairs], index: int, loss: float) -> bool:
-    changed = list(rows)
-    row = changed[index]
-    down = is_higher_better(row)
-    after = tuple(value - loss if down else value + loss for value in row.after)
-    changed[index] = replace(row, after=after)
-    return decide(changed)[index].mark == "-"
+def smallest_effects(pool: Baseline, seeds: int, checks: int = CHECKS) -> dict[Row, float]:
+    """By strategy and measure, the loss in the measure's own unit that 80 % of checks call when
+    everything ran on other seeds and this alone got worse: a loss that is added to every pair
+    leaves their spread, so that what a check needs of it follows from the rule in
+    :mod:`harness.check.decide`, at the first step of Holm's correction."""
+    needed: dict[Row, list[float]] = {}
+    for before, after in _disjoint(pool, seeds, checks):
+        rows = [row for row in _pairs(pool, before, after) if row.problem is None]
+        for row, decided in zip(rows, decide(rows), strict=True):
+            critical = stats.t.isf(DEFAULT_ALPHA / len(rows), seeds - 1)
+            spread = np.std(np.subtract(row.after, row.before), ddof=1) / np.sqrt(seeds)
+            called_from = max(decided.margin, critical * spread)
+            needed.setdefault((row.strategy, row.measure.name), []).append(
+                decided.difference + called_from
+            )
+    return {row: float(np.quantile(losses, POWER)) for row, losses in needed.items()}
 
 
 def _disjoint(pool: Baseline, seeds: int, checks: int) -> Iterator[tuple[list[str], list[str]]]:
