@@ -51,7 +51,7 @@ def test_commands_are_of_this_command_line(path: Path) -> None:
         assert options and all(option in shown for option in options)
 
 
-@pytest.mark.parametrize("name", ["fashion_mnist_table", "noisy_quadratic"])
+@pytest.mark.parametrize("name", ["fashion_mnist_table", "noisy_quadratic", "hartmann_power_law"])
 def test_the_baselines_that_they_name_are_there(name: str) -> None:
     for path in SCHEMAS:
         assert name in path.read_text()

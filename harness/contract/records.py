@@ -12,7 +12,7 @@ last: a cell without a valid one is not finished), ``cells/…/retrained.json``
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -20,10 +20,11 @@ from harness.contract.benchmark import DeviceKind, Mode
 
 FORMAT_VERSION: Final = 1
 
-Kind = Literal["setup", "train", "evaluate", "checkpoint", "restore", "idle"]
-KINDS: tuple[Kind, ...] = ("setup", "train", "evaluate", "checkpoint", "restore", "idle")
+Kind = Literal["setup", "train", "evaluate", "checkpoint", "restore", "idle", "lost"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 """Where a device-second went. ``setup`` is billed only where a trial broke its worker group;
-``restore`` holds resets to a new trial as well."""
+``restore`` holds resets to a new trial as well; ``lost`` is work that a killed process took with
+it, and its repetition."""
 
 Decision = Literal["continue", "pause", "stop", "finish", "exploit", "diverged"]
 """What followed a report: ``finish`` = the epochs cap; ``stop`` = stopped by the scheduler."""

@@ -13,7 +13,7 @@ from reports.analysis.compute import USEFUL_KINDS
 from reports.figures.bars import Bar, Piece, draw_bars
 from reports.figures.style import KIND_COLOURS, Layout, short
 
-ORDER: tuple[Kind, ...] = ("train", "evaluate", "checkpoint", "restore", "setup", "idle")
+ORDER: tuple[Kind, ...] = ("train", "evaluate", "checkpoint", "restore", "setup", "lost", "idle")
 """The useful kinds first, so that the bars compare."""
 
 

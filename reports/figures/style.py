@@ -32,6 +32,7 @@ KIND_COLOURS: dict[Kind, str] = {
     "checkpoint": VIOLET,
     "restore": PINK,
     "setup": VERMILION,
+    "lost": OCHRE,
     "idle": GREY,
 }
 RUNG_COLOURS = (BLUE, GREEN, OCHRE, VERMILION, PINK, VIOLET, SKY)

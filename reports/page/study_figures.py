@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.contract.records import KINDS
 from reports import units
 from reports.analysis import Analysis
 from reports.analysis.curves import HELD, WALL, values_at
@@ -26,6 +25,7 @@ from reports.figures import (
     draw_time_to_target,
     near_cells,
 )
+from reports.figures.device_time import ORDER
 from reports.figures.style import StrategyStyle, short, short_in_the_middle
 from reports.page.figure import PageFigure, Table, make_figure
 from reports.page.notes import band_note
@@ -373,15 +373,13 @@ def device_time_figure(subject: Subject) -> PageFigure | None:
     if not (analysis.device_time["held"] > 0).any():
         return None
     unit, by_strategy = subject.unit, analysis.device_time_by_strategy.to_dict("index")
-    kinds = ("train", "evaluate", "checkpoint", "restore", "setup", "idle")
-    assert set(kinds) == set(KINDS)
     rows = []
     for name in subject.order:
         own = by_strategy.get(name)
         if own is None or own["held"] <= 0:
             continue
         cells = [
-            f"{unit.number(own[kind])} ({units.percent(own[kind] / own['held'])})" for kind in kinds
+            f"{unit.number(own[kind])} ({units.percent(own[kind] / own['held'])})" for kind in ORDER
         ]
         rows.append([name, *cells, unit.number(own["held"])])
     return make_figure(
@@ -395,7 +393,17 @@ def device_time_figure(subject: Subject) -> PageFigure | None:
         table=Table(
             f"{unit.name} by kind, over all seeds, with their share. Billed set-up is that of "
             "worker groups that a trial broke",
-            ["strategy", "train", "evaluate", "checkpoint", "restore", "set-up", "idle", "held"],
+            [
+                "strategy",
+                "train",
+                "evaluate",
+                "checkpoint",
+                "restore",
+                "set-up",
+                "lost",
+                "idle",
+                "held",
+            ],
             rows,
         ),
         data=analysis.device_time,

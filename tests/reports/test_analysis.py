@@ -86,6 +86,7 @@ def test_every_field_of_the_summary(tmp_path: Path, mode: Mode) -> None:
         device_seconds_by_kind={
             "setup": 5.0, "train": 70.0, "evaluate": 10.0, "checkpoint": 0.0, "restore": 0.0,
             "idle": 15.0,
+            "lost": 0.0,
         },
         useful_share=0.8,
         setup_seconds=12.0,

@@ -166,8 +166,8 @@ def test_matplotlib_is_left_as_it_was() -> None:
 def test_a_phone_gets_a_narrow_figure() -> None:
     import pandas as pd
 
-    columns = ["setup", "train", "evaluate", "checkpoint", "restore", "idle", "held"]
-    frame = pd.DataFrame([[0, 8, 1, 0, 0, 1, 10]], columns=columns, index=["a"], dtype=float)
+    columns = ["setup", "train", "evaluate", "checkpoint", "restore", "idle", "lost", "held"]
+    frame = pd.DataFrame([[0, 8, 1, 0, 0, 1, 0, 10]], columns=columns, index=["a"], dtype=float)
     with figure_style():
         figures = [draw_device_time(frame, ["a", "absent"], layout) for layout in (WIDE, NARROW)]
     assert [figure.get_figwidth() for figure in figures] == [9.6, 3.6]

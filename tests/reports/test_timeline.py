@@ -102,6 +102,7 @@ def test_what_the_rest_is_made_of() -> None:
     assert found == pytest.approx(
         {
             "setup": 0, "train": 0, "evaluate": 0, "checkpoint": 0.25, "restore": 0, "idle": 1.75,
+            "lost": 0,
         }
     )  # fmt: skip
 
