@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from harness.contract.records import Kind
 
@@ -30,6 +30,12 @@ class CellAccount:
     ended_s: float
     charges: list[Charge]
     in_flight: list[tuple[int, float]]
+
+
+class Account(Protocol):
+    """What time is charged to."""
+
+    def add(self, trial: int | None, kind: Kind, seconds: float) -> None: ...
 
 
 class CellLedger:
@@ -60,12 +66,32 @@ class CellLedger:
         ]
 
 
+class NotedAccount:
+    """An :class:`Account` that notes each charge until it is taken."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._noted: list[Charge] = []
+
+    def add(self, trial: int | None, kind: Kind, seconds: float) -> None:
+        self._account.add(trial, kind, seconds)
+        self._noted.append(Charge(trial, kind, seconds))
+
+    def take(self) -> list[Charge]:
+        noted, self._noted = self._noted, []
+        return noted
+
+
 class SlotLedger:
     """The account of one slot. All times are seconds since the cell's start."""
 
-    def __init__(self, cell: CellLedger) -> None:
+    def __init__(self, cell: Account) -> None:
         self._cell = cell
         self._accounted_until_s = 0.0
+
+    def accounted_until(self, at_s: float) -> None:
+        """The time until then has been charged elsewhere."""
+        self._accounted_until_s = max(at_s, self._accounted_until_s)
 
     def charge_until(self, at_s: float, trial: int | None, kind: Kind) -> None:
         """Everything since the last charge went into ``kind``."""

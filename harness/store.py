@@ -123,9 +123,13 @@ class RunStore:
             return record
         return f"failed before: {record.reason}"
 
+    def cell(self, strategy: str, seed: int) -> Path:
+        """A cell's folder, whatever is in it."""
+        return cell_folder(self.folder, strategy, seed)
+
     def fresh_cell(self, strategy: str, seed: int) -> Path:
         """An empty folder for a cell; what an earlier try left is kept aside in ``earlier/N``."""
-        folder = cell_folder(self.folder, strategy, seed)
+        folder = self.cell(strategy, seed)
         folder.mkdir(parents=True, exist_ok=True)
         left = [path for path in folder.iterdir() if path.name != EARLIER]
         if left:

@@ -15,20 +15,26 @@ import ray
 from benchmarks.registry import make_benchmark
 from harness.cell import CellProgress
 from harness.clock import Clock
+from harness.cluster.journal import Held, Journal
 from harness.cluster.messages import EpochError
-from harness.cluster.pool import start_pool
+from harness.cluster.pool import Past, start_pool
 from harness.cluster.spec import ClusterCellSpec
 from harness.cluster.storage import open_storage
 from harness.contract.records import CellRecord
 from harness.ledger import CellAccount
+from harness.tuning.event_log import OtherHistoryError
 from strategies.registry import STRATEGIES
 
 if TYPE_CHECKING:
+    from harness.cluster.replay import Replay
     from harness.tuning.recorder import Recorder
 
 Report = Callable[[CellProgress], None]
 
 STATUS_PERIOD_S = 0.5
+
+REPLAY_PATIENCE_S = 120.0
+"""Without a word from it, a cell's past cannot be told again."""
 
 
 def run_cell(
@@ -40,11 +46,14 @@ def run_cell(
     process began, by ``clock``.
     """
     report(CellProgress(phase="starting"))
+    journal = Journal(folder)
     benchmark = make_benchmark(spec.study.benchmark, spec.study.benchmark_options)
     storage = open_storage(spec.storage).child(spec.name)
-    pool, opening = start_pool(spec, benchmark, storage, spec.budget_seconds)
+    past = Past(journal.past, journal.before.held_s)
+    pool, opening = start_pool(spec, benchmark, storage, spec.budget_seconds, past)
     # Loaded while the groups start.
     from harness.cluster.incumbent_saver import IncumbentSaver
+    from harness.cluster.replay import Replay
     from harness.cluster.tuning_run import run_tuner
     from harness.tuning.cell_tuning import CellTuning
     from harness.tuning.searcher import MeasuredTime
@@ -54,15 +63,21 @@ def run_cell(
     tuning = CellTuning(
         spec, strategy, benchmark, folder, MeasuredTime(clock), saver, is_followed=True
     )
-    watch = Watch(spec, tuning.recorder, opening, report, clock, started)
-    run_tuner(tuning, pool, storage, watch.is_over)
+    replay = Replay(
+        journal, tuning.recorder, advance=pool.advance.remote, tell_death=pool.actor_died.remote
+    )
+    if tuning.told is not None:
+        tuning.told.turn = replay
+    watch = Watch(spec, tuning.recorder, replay, journal, opening, report, clock, started)
+    run_tuner(tuning, pool, storage, watch.is_over, replay)
     watch.end()
     account: CellAccount = ray.get(pool.close.remote())
     tuning.recorder.finish(account.ended_s)
+    taken = watch.taken()
     return tuning.record(
         account,
-        setup_seconds=watch.setup_seconds,
-        wall_seconds=clock.now() - started,
+        setup_seconds=taken.setup_seconds,
+        wall_seconds=taken.wall_seconds,
         warnings=saver.finish(),
     )
 
@@ -74,25 +89,32 @@ class Watch:
         self,
         spec: ClusterCellSpec,
         recorder: Recorder,
+        replay: Replay,
+        journal: Journal,
         opening: Any,
         report: Report,
         clock: Clock,
         started: float,
     ) -> None:
         self._spec, self._recorder, self._opening = spec, recorder, opening
+        self._replay, self._journal = replay, journal
         self._report, self._clock, self._started = report, clock, started
         self._opened: float | None = None
-        self._reported = started
-        self.setup_seconds = 0.0
+        self._reported = self._heard_at = started
+        self._heard = 0
+        self._setup_seconds = 0.0
 
     def is_over(self) -> bool:
         now = self._clock.now()
         if self._opened is None and ray.wait([self._opening], timeout=0)[0]:
             self._open(now)
+        if not self._replay.is_over:
+            self._watch_replay(now)
         if now - self._reported >= STATUS_PERIOD_S:
             self._reported = now
+            self._journal.tick(self.taken())
             self._report(self.progress("running" if self._opened is not None else "starting"))
-        spent = self._opened is not None and now - self._opened >= self._spec.budget_seconds
+        spent = self._opened is not None and self.taken().held_s >= self._spec.budget_seconds
         return spent or self._recorder.saw_cut or self._recorder.stop_reason is not None
 
     def end(self) -> None:
@@ -102,11 +124,29 @@ class Watch:
         self._report(self.progress("closing"))
 
     def progress(self, phase: str) -> CellProgress:
-        elapsed = 0.0 if self._opened is None else self._clock.now() - self._opened
-        return self._recorder.progress(phase, min(elapsed, self._spec.budget_seconds))
+        held_s = min(self.taken().held_s, self._spec.budget_seconds)
+        return self._recorder.progress(phase, held_s)
+
+    def taken(self) -> Held:
+        """What this process and those before it took."""
+        now, before = self._clock.now(), self._journal.before
+        return Held(
+            held_s=before.held_s + (0.0 if self._opened is None else now - self._opened),
+            wall_seconds=before.wall_seconds + now - self._started,
+            setup_seconds=before.setup_seconds + self._setup_seconds,
+        )
+
+    def _watch_replay(self, now: float) -> None:
+        if self._replay.heard > self._heard:
+            self._heard, self._heard_at = self._replay.heard, now
+        elif now - self._heard_at > REPLAY_PATIENCE_S:
+            raise OtherHistoryError(
+                f"after {self._heard} lines of the journal nothing was heard for "
+                f"{REPLAY_PATIENCE_S:g} s"
+            )
 
     def _open(self, now: float) -> None:
-        self.setup_seconds = now - self._started
+        self._setup_seconds = now - self._started
         try:
             ray.get(self._opening)
             self._opened = now

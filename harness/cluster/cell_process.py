@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from pathlib import Path
 
 import ray
@@ -14,9 +15,11 @@ import ray
 from harness.cell import CellProgress
 from harness.clock import MonotonicClock
 from harness.cluster.cell import run_cell
+from harness.cluster.journal import NOT_GONE_ON_FILE, JournalError
 from harness.cluster.process import connect
 from harness.cluster.spec import ClusterCellSpec
 from harness.contract.files import write_atomically
+from harness.tuning.event_log import OtherHistoryError
 
 
 def main(folder: Path, status_fd: int) -> None:
@@ -29,9 +32,27 @@ def main(folder: Path, status_fd: int) -> None:
         def report(progress: CellProgress) -> None:
             pipe.write(progress.model_dump_json() + "\n")
 
-        record = run_cell(spec, folder, report, clock, started)
+        try:
+            record = run_cell(spec, folder, report, clock, started)
+        except Exception as error:
+            if (reason := why_not_gone_on_with(error)) is None:
+                raise
+            traceback.print_exc()
+            (folder / NOT_GONE_ON_FILE).write_text(f"{reason}\n")
+            sys.exit(1)
     write_atomically(folder / "cell.json", record.model_dump_json(indent=2) + "\n")
     ray.shutdown()
+
+
+def why_not_gone_on_with(error: BaseException) -> str | None:
+    """Whether an error says that the cell's past cannot be told again. (Tune raises its own error
+    while it handles a callback's.)"""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OtherHistoryError | JournalError):
+            return str(cause)
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 if __name__ == "__main__":

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.cluster.journal import reports_so_far
 from harness.cluster.launcher import launch, launch_cell
 from harness.cluster.ray_cluster import RayCluster, ray_cluster
 from harness.cluster.spec import ClusterCellSpec, ClusterRetrainSpec, JobDone
-from harness.cluster.storage import is_local, open_storage
+from harness.cluster.storage import Storage, is_local, open_storage
 from harness.contract import Benchmark, UsageError
 from harness.contract.records import CellRecord, DevicesRecord
 from harness.decided import DecidedStudy
@@ -21,9 +24,12 @@ from harness.live import Display
 from harness.retraining.job import RetrainJob
 from harness.store import RunStore
 from harness.study import StudyConfig
-from reports.store import cell_slug, verify_cell
+from reports.store import CELL_FILE, cell_slug, read_study, verify_cell
 
 RETRAINING_LOG = "retraining.log"
+
+MAX_VAIN_TRIES = 2
+"""Of a cell: so many processes in a row may end early without an epoch more than those before."""
 
 
 class ClusterExecutor:
@@ -77,7 +83,7 @@ class ClusterExecutor:
 
         with (
             contextlib.closing(_Places(study, store, self._cluster)) as places,
-            places.one("retraining") as place,
+            places.once("retraining") as place,
         ):
             spec = ClusterRetrainSpec(**fields, **place, jobs=list(jobs))
             code = launch(["harness.cluster.retraining_process"], spec, log, on_line)
@@ -86,42 +92,81 @@ class ClusterExecutor:
     def _run_cell(
         self, study: DecidedStudy, store: RunStore, places: _Places, index: int, shown: Display
     ) -> str | None:
+        """Run a cell to its end. A process that is killed in the middle is followed by another, as
+        long as one in a few gets further than those before it."""
         strategy, seed = study.cells[index]
-        folder = store.fresh_cell(strategy, seed)
+        folder = store.cell(strategy, seed)
         log = folder / "log.txt"
+        place = places.of_cell(strategy, seed)
+        spec = ClusterCellSpec(**study.cell_fields(strategy, seed), **place.fields)
         shown.started(index)
-        with places.one(cell_slug(strategy, seed)) as place:
-            spec = ClusterCellSpec(**study.cell_fields(strategy, seed), **place)
+        furthest = vain_tries = 0
+        while True:
+            reports = reports_so_far(folder)
+            if reports is None or (folder / CELL_FILE).exists():
+                store.fresh_cell(strategy, seed)
+                place.clear()
+                reports = 0
+            vain_tries = 0 if reports > furthest else vain_tries + 1
+            furthest = max(reports, furthest)
             code = launch_cell(spec, folder, log, lambda progress: shown.progress(index, progress))
-        outcome = verify_cell(folder)
-        if isinstance(outcome, str):
-            outcome = f"its process ended with exit code {code}; see {log}"
+            outcome = verify_cell(folder)
+            if isinstance(outcome, CellRecord):
+                place.clear()
+                break
+            if vain_tries == MAX_VAIN_TRIES:
+                outcome = f"its process ended with exit code {code}; see {log}"
+                break
         return show_end(shown, index, outcome)
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a process of a study runs, as the fields of a :class:`ClusterSpec`, and where it keeps
+    its checkpoints."""
+
+    fields: dict[str, Any]
+    storage: Storage
+
+    def clear(self) -> None:
+        """Remove what processes left there. Not for them to do: nothing is left of one that was
+        killed."""
+        self.storage.delete()
+
+
 class _Places:
-    """Where the processes of a study run, and where they keep their checkpoints."""
+    """The places of a study's processes."""
 
     def __init__(self, study: DecidedStudy, store: RunStore, cluster: RayCluster) -> None:
-        self._cluster, self._run = cluster, store.folder.name
+        self._cluster, self._run = cluster, store.folder
         self._default = store.folder.resolve() / "storage"
         self._place = study.config.storage or str(self._default)
         self._storage = open_storage(self._place)
 
+    def of_cell(self, strategy: str, seed: int) -> _Place:
+        """A cell's: the same for every process that goes on with it, and no other study's."""
+        study = f"{self._run.resolve()} {read_study(self._run).created_at}"
+        digest = hashlib.sha256(study.encode()).hexdigest()[:8]
+        return self._named(f"{cell_slug(strategy, seed)}-{digest}")
+
     @contextlib.contextmanager
-    def one(self, name: str) -> Iterator[dict[str, Any]]:
-        """The fields of a :class:`ClusterSpec` that say so. What the process leaves is removed."""
-        unique = f"{self._run}-{name}-{uuid.uuid4().hex[:8]}"
+    def once(self, name: str) -> Iterator[dict[str, Any]]:
+        """For one process alone."""
+        place = self._named(f"{name}-{uuid.uuid4().hex[:8]}")
         try:
-            yield {
-                "ray_address": self._cluster.address,
-                "ships_code": not self._cluster.is_ours,
-                "storage": self._place,
-                "name": unique,
-            }
+            yield place.fields
         finally:
-            # Here, not in the process, so that nothing is left of one that was killed.
-            self._storage.child(unique).delete()
+            place.clear()
+
+    def _named(self, name: str) -> _Place:
+        unique = f"{self._run.name}-{name}"
+        fields = {
+            "ray_address": self._cluster.address,
+            "ships_code": not self._cluster.is_ours,
+            "storage": self._place,
+            "name": unique,
+        }
+        return _Place(fields, self._storage.child(unique))
 
     def close(self) -> None:
         """The default place is empty again whenever nothing is running."""

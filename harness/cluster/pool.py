@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,19 +17,22 @@ from typing import Any
 import ray
 
 from harness.clock import Clock, MonotonicClock
+from harness.cluster.journal import Answer, Line, Reported, heard, restore_ledger
 from harness.cluster.messages import (
     CellOverError,
     EpochCommand,
     EpochError,
     EpochOutcome,
     EpochResult,
+    Progress,
 )
 from harness.cluster.spec import ClusterSpec
 from harness.cluster.storage import Storage
 from harness.cluster.train_spec import TrainRunSpec
+from harness.cluster.turns import Turns
 from harness.contract import Benchmark
-from harness.contract.records import Kind
-from harness.ledger import CellAccount, CellLedger, Charge, SlotLedger
+from harness.contract.records import Kind, Parent
+from harness.ledger import CellAccount, CellLedger, Charge, NotedAccount, SlotLedger
 
 START_TIMEOUT_S = 900.0
 """How long worker groups may take to start (a cluster may have to add nodes first)."""
@@ -60,10 +64,19 @@ class _Slot:
     in_flight_since_s: float | None = None
 
 
+@dataclass(frozen=True)
+class Past:
+    """What the processes of a cell before this one left: their journal, and the seconds of all
+    slots that they held."""
+
+    lines: Sequence[Line]
+    held_s: float
+
+
 class WorkerPool:
     """See the module. Every public method is called remotely."""
 
-    def __init__(self, slots: int, spec: TrainRunSpec) -> None:
+    def __init__(self, slots: int, spec: TrainRunSpec, past: Past | None = None) -> None:
         # Here, for two reasons: it takes seconds, which the cell's process need not spend too; and
         # Ray Train's modules import each other in a circle that only one thread may walk, while
         # the groups are run from several.
@@ -73,7 +86,11 @@ class WorkerPool:
         self._reason_of_death = train_run.reason_of_death
         self._spec = spec
         self._ledger = CellLedger()
-        self._slots = [_Slot(index, self._ledger.open_slot()) for index in range(slots)]
+        self._notes = [NotedAccount(self._ledger) for _ in range(slots)]
+        self._slots = [_Slot(index, SlotLedger(notes)) for index, notes in enumerate(self._notes)]
+        self._past = past or Past([], 0.0)
+        self._turns = Turns(heard(self._past.lines))
+        self._progress: dict[int, Progress] = {}
         self._free = asyncio.Queue[int]()
         self._holders: dict[int, Any] = {}
         self._clock: Clock = MonotonicClock()
@@ -89,8 +106,9 @@ class WorkerPool:
     # The cell's life ----------------------------------------------------------------------------
 
     async def start(self, budget_s: float | None) -> None:
-        """Start every worker group; when all are ready, the cell's clock starts at zero and will
-        cut the cell at ``budget_s``, if it has any. Raises EpochError if a group does not start."""
+        """Start every worker group; when all are ready, and the past has been heard again, the
+        cell's clock starts where it was (at zero: no past) and will cut the cell at ``budget_s``,
+        if it has any. Raises EpochError if a group does not start."""
         for slot in self._slots:
             self._launch(slot)
             self._free.put_nowait(slot.index)
@@ -104,11 +122,27 @@ class WorkerPool:
                 ) from None
             if slot.death is not None:
                 raise EpochError(slot.death)
-        self._origin = self._clock.now()
+        await self._turns.over.wait()
+        held_s = self._past.held_s
+        ledgers = [slot.ledger for slot in self._slots]
+        restore_ledger(self._past.lines, ledgers, self._ledger, held_s)
+        for notes in self._notes:
+            notes.take()
+        self._origin = self._clock.now() - held_s
         if budget_s is not None:
             self._budget_s = budget_s
-            asyncio.get_running_loop().call_later(budget_s, self._cut, budget_s)
+            left_s = max(budget_s - held_s, 0.0)
+            asyncio.get_running_loop().call_later(left_s, self._cut, budget_s)
         self._opened.set()
+
+    async def advance(self, lines: int) -> None:
+        """So many lines of the past have been heard again."""
+        await self._turns.advance(lines)
+
+    async def actor_died(self, trial: int) -> None:
+        """Under a trial that goes on in another actor."""
+        before = self._progress_of(trial)
+        self._progress[trial] = replace(before, deaths=before.deaths + 1)
 
     async def close(self) -> CellAccount:
         """End the cell now, unless it was cut at its budget before; commands under way end."""
@@ -136,6 +170,15 @@ class WorkerPool:
         self._account = CellAccount(at_s, self._ledger.charges(), in_flight)
 
     # Called by trial actors ---------------------------------------------------------------------
+
+    async def look_back(self, trial: int) -> Answer | Progress:
+        """A trial's next answer of the past, when its turn has come, or how far the trial is."""
+        answer = await self._turns.next(trial)
+        if answer is None:
+            return self._progress_of(trial)
+        if isinstance(answer, Reported):
+            self._note_report(trial, answer.epoch, answer.parent)
+        return answer
 
     async def acquire(self, holder: list[Any]) -> int:
         """Lease a slot to a trial actor. A slot held by a dead actor is taken back."""
@@ -179,7 +222,7 @@ class WorkerPool:
         if slot.death is not None:
             reason = slot.death
             self._replace(slot, reason)
-            raise EpochError(reason, at_s=started_s)
+            raise EpochError(reason, at_s=started_s, is_death=True)
         slot.in_flight_since_s = started_s
         slot.outcomes.clear()
         slot.outcome_came.clear()
@@ -190,11 +233,16 @@ class WorkerPool:
         reported_s = self._now_s()
         slot.in_flight_since_s = None
         spans = _mean_spans(outcomes)
-        charges = [Charge(command.trial, kind, seconds) for kind, seconds in spans]
-        slot.ledger.charge_measured(reported_s, charges, command.trial)
         first = outcomes[0]
+        if command.repeats or first.is_death:
+            slot.ledger.charge_until(reported_s, command.trial, "lost")
+        else:
+            charges = [Charge(command.trial, kind, seconds) for kind, seconds in spans]
+            slot.ledger.charge_measured(reported_s, charges, command.trial)
         if first.error is not None:
-            raise EpochError(first.error, _first_log(outcomes), reported_s)
+            raise EpochError(first.error, _first_log(outcomes), reported_s, first.is_death)
+        if not command.repeats:
+            self._note_report(command.trial, command.epoch, command.parent)
         return EpochResult(
             metrics=first.metrics,
             spans=spans,
@@ -203,6 +251,8 @@ class WorkerPool:
             started_s=started_s,
             reported_s=reported_s,
             trial_seconds=self._ledger.trial_seconds(command.trial),
+            # A repeated epoch is no report to write them down with.
+            charges=[] if command.repeats else self._notes[index].take(),
         )
 
     # Called by workers --------------------------------------------------------------------------
@@ -230,6 +280,12 @@ class WorkerPool:
         return await future
 
     # Inside -------------------------------------------------------------------------------------
+
+    def _note_report(self, trial: int, epoch: int, parent: Parent | None) -> None:
+        self._progress[trial] = self._progress_of(trial).after_report(epoch, parent)
+
+    def _progress_of(self, trial: int) -> Progress:
+        return self._progress.get(trial, Progress())
 
     def _now_s(self) -> float:
         return 0.0 if self._origin is None else self._clock.now() - self._origin
@@ -264,7 +320,7 @@ class WorkerPool:
                 patience = max(STRAGGLER_MIN_S, STRAGGLER_FACTOR * elapsed)
                 deadline = self._clock.now() + (ERROR_GRACE_S if failed else patience)
         if slot.death is not None:
-            return [self._replace(slot, slot.death)]
+            return [replace(self._replace(slot, slot.death), is_death=True)]
         outcomes = [slot.outcomes[rank] for rank in range(self._spec.workers)]
         errors = {outcome.error for outcome in outcomes}
         if len(errors) > 1:
@@ -347,7 +403,11 @@ def _straggler_reason(outcomes: dict[int, EpochOutcome], workers: int) -> str:
 
 
 def start_pool(
-    spec: ClusterSpec, benchmark: Benchmark, storage: Storage, budget_s: float | None
+    spec: ClusterSpec,
+    benchmark: Benchmark,
+    storage: Storage,
+    budget_s: float | None,
+    past: Past | None = None,
 ) -> tuple[Any, Any]:
     """Create a pool and let it start its groups; returns the actor and the start's future.
 
@@ -365,5 +425,5 @@ def start_pool(
     calls = spec.devices.slots * (spec.devices.workers_per_trial + 4) + 100
     here = {f"node:{ray.util.get_node_ip_address()}": 0.001}
     actor = ray.remote(num_cpus=0, max_concurrency=calls, resources=here)(WorkerPool)
-    pool = actor.remote(spec.devices.slots, train_spec)
+    pool = actor.remote(spec.devices.slots, train_spec, past)
     return pool, pool.start.remote(budget_s)

@@ -15,7 +15,7 @@ class ClusterSpec(StudySpec):
     """Send this project's packages to the nodes: a cluster that we did not start lacks them."""
     storage: str
     name: str
-    """Unique per process: a Train or Tune run of the same name would be resumed."""
+    """Of its folder in the storage, and of its Ray namespace: no other study's."""
 
 
 class ClusterCellSpec(ClusterSpec, CellSpec):

@@ -3,32 +3,49 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 import ray
 from ray import tune
 
+from harness.cluster.replay import Replay
 from harness.cluster.storage import Storage
 from harness.cluster.trial_actor import TrialActor
 from harness.tuning.cell_tuning import CellTuning
-from harness.tuning.names import trial_namer
+from harness.tuning.names import counted_trial_ids, trial_namer
+from harness.tuning.random_states import own_shuffling
 from harness.tuning.stopper import CellStopper
 
 
-def run_tuner(tuning: CellTuning, pool: Any, storage: Storage, is_over: Callable[[], bool]) -> None:
-    """Run a cell's Tune experiment until ``is_over`` or the searcher ends."""
+def run_tuner(
+    tuning: CellTuning,
+    pool: Any,
+    storage: Storage,
+    is_over: Callable[[], bool],
+    replay: Replay,
+) -> None:
+    """Run a cell's Tune experiment until ``is_over`` or the searcher ends; first through what
+    ``replay`` has of its past."""
     spec, plan, slots = tuning.spec, tuning.plan, tuning.spec.devices.slots
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)
     os.environ["TUNE_GLOBAL_CHECKPOINT_S"] = str(10 * spec.budget_seconds + 3600)
     trainable = tune.with_parameters(
-        TrialActor, pool=pool, training_seed=spec.seed, metric=tuning.benchmark.metric
+        TrialActor,
+        pool=pool,
+        training_seed=spec.seed,
+        metric=tuning.benchmark.metric,
+        states=storage.child("states"),
+        keep_saved=plan.keep_checkpoints,
     )
     # Trial actors do next to nothing, but exactly one per slot may live at a time. The workers
     # hold all the devices, so what limits the actors is a share of this node's own label.
     share = int(10_000 * 0.9 / slots) / 10_000
     bundle = {"CPU": 0.0, f"node:{ray.util.get_node_ip_address()}": share}
+    experiments = storage.child("tune")
+    experiments.delete()  # A killed process's.
     name_of = trial_namer()
     tuner = tune.Tuner(
         tune.with_resources(trainable, tune.PlacementGroupFactory([bundle])),
@@ -42,14 +59,17 @@ def run_tuner(tuning: CellTuning, pool: Any, storage: Storage, is_over: Callable
             trial_dirname_creator=name_of,
         ),
         run_config=tune.RunConfig(
-            name="tune",
-            storage_path=storage.path,
-            storage_filesystem=storage.filesystem,
+            # A name of its own: of an experiment that is there, Tune would go on by itself.
+            name=uuid.uuid4().hex[:8],
+            storage_path=experiments.path,
+            storage_filesystem=experiments.filesystem,
             stop=CellStopper(is_over),
-            callbacks=[tuning.recorder],
-            failure_config=tune.FailureConfig(max_failures=1),
+            callbacks=[replay, tuning.recorder],
+            # A trial's actors, which count the deaths themselves, and fail it.
+            failure_config=tune.FailureConfig(max_failures=-1),
             checkpoint_config=tune.CheckpointConfig(num_to_keep=plan.keep_checkpoints),
             verbose=0,
         ),
     )
-    tuner.fit()
+    with counted_trial_ids(), own_shuffling():
+        tuner.fit()

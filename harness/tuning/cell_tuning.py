@@ -14,6 +14,7 @@ from harness.contract import Benchmark, Strategy
 from harness.contract.records import CellRecord, CellStatus, Incumbent, InFlight, LedgerRow
 from harness.ledger import CellAccount
 from harness.problem import make_problem
+from harness.tuning.names import count_ids_of
 from harness.tuning.random_states import seed_globals
 from harness.tuning.recorder import Recorder
 from harness.tuning.scheduler import RecordingScheduler
@@ -46,6 +47,7 @@ class CellTuning:
         slots = spec.devices.slots
         self.problem = make_problem(benchmark, slots, spec.budget_epochs, spec.seed)
         self.plan = build_plan(strategy, self.problem, benchmark.gives_checkpoints)
+        count_ids_of(self.plan.searcher)
         scores = Scoreboard(benchmark.mode)
         self.scheduler = RecordingScheduler(
             self.plan.scheduler,

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from pydantic_core import to_json
 from ray import tune
@@ -28,6 +28,7 @@ from harness.contract.records import (
     TrialStatus,
     Unstopped,
 )
+from harness.tuning.event_log import EventLog
 from harness.tuning.names import trial_number
 from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure, ScoresAhead
 from harness.tuning.scheduler import Noted, RecordingScheduler
@@ -69,7 +70,7 @@ class Recorder(tune.Callback):
         slots: how many slots the cell holds.
         max_same_failures: end the cell when so many trials in a row fail alike (0: never).
         keep_incumbent: called with each new incumbent and its weights, in the executor's own form.
-        is_followed: write every line at once, for whoever watches the file or looks after a crash.
+        is_followed: as of :class:`EventLog`.
     """
 
     def __init__(
@@ -91,9 +92,7 @@ class Recorder(tune.Callback):
         self._rungs = frozenset(rungs)
         self._slots, self._devices_per_slot = slots, devices_per_slot
         self._max_same_failures = max_same_failures
-        self._events: TextIO = (folder / "events.jsonl").open(
-            "a", encoding="utf-8", buffering=1 if is_followed else -1
-        )
+        self._events = EventLog(folder / "events.jsonl", is_followed=is_followed)
         self._keep_incumbent = keep_incumbent
         self._trials: dict[str, _Progress] = {}
         self._same_failures: tuple[str, int] = ("", 0)
@@ -105,8 +104,8 @@ class Recorder(tune.Callback):
         self.stop_reason: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Tune pickles its callbacks for ``Tuner.restore``; a cell is never restored, but run again
-        from its start, and open files do not pickle."""
+        """Tune pickles its callbacks for ``Tuner.restore``; a cell is never restored, but led
+        through its past again, and open files do not pickle."""
         return {}
 
     # Tune's hooks -------------------------------------------------------------------------------
@@ -140,7 +139,7 @@ class Recorder(tune.Callback):
         report = self._report(progress, trial.trial_id, result, extra, noted)
         if noted.is_best:
             self._note_incumbent(report, extra.state)
-        self._events.write(to_json(report, inf_nan_mode="strings").decode() + "\n")
+        self._events.write(to_json(report, inf_nan_mode="strings").decode())
         progress.epoch, progress.config = report["epoch"], report["config"]
         progress.last_decision = noted.decision
         progress.scores.append(report["validation_score"])
@@ -161,22 +160,24 @@ class Recorder(tune.Callback):
         self._end(trial.trial_id, progress, status, self.last_report_s)
         self._same_failures = ("", 0)
 
-    def on_trial_recover(
-        self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
-    ) -> None:
-        """Not a failed epoch (that is a result), but the death of the trial's Tune actor."""
-        death = self._death_of_actor(trial)
-        self._write_retries(trial.trial_id, self._trials[trial.trial_id], [death])
-
     def on_trial_error(
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
     ) -> None:
         self.on_trial_start(iteration, trials, trial)
-        self._fail(trial.trial_id, self._trials[trial.trial_id], self._death_of_actor(trial))
+        self._fail(trial.trial_id, self._trials[trial.trial_id], self.death_of_actor(trial))
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         self.counts.running = sum(trial.status == Trial.RUNNING for trial in trials)
         self.counts.paused = sum(trial.status == Trial.PAUSED for trial in trials)
+
+    def death_of_actor(self, trial: Trial) -> Failure:
+        """Not a failed epoch (that is a result), but the death of a trial's Tune actor."""
+        reason = "the trial's Tune actor died"
+        return Failure(reason, str(trial.get_error()), self.last_report_s, is_death=True)
+
+    def note_death(self, tune_id: str, death: Failure) -> None:
+        """A trial's Tune actor died, and the trial is tried again."""
+        self._write_retries(tune_id, self._trials[tune_id], [death])
 
     @property
     def started_trials(self) -> int:
@@ -250,9 +251,6 @@ class Recorder(tune.Callback):
             "is_incumbent": noted.is_best,
         }
 
-    def _death_of_actor(self, trial: Trial) -> Failure:
-        return Failure("the trial's Tune actor died", str(trial.get_error()), self.last_report_s)
-
     def _write_retries(self, tune_id: str, progress: _Progress, failures: list[Failure]) -> None:
         for failure in failures:
             print(
@@ -319,7 +317,7 @@ class Recorder(tune.Callback):
             self.stop_reason = f"the same failure {count} times in a row: {reason}"
 
     def _write(self, line: TrialEnd) -> None:
-        self._events.write(line.model_dump_json() + "\n")
+        self._events.write(line.model_dump_json())
 
 
 def plain(config: dict[str, Any]) -> dict[str, ConfigValue]:

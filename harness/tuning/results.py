@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from harness.contract import Config
 from harness.contract.records import Kind, Parent
+from harness.ledger import Charge
 
 EXTRA = "_harness"
 """Key in a result: what searchers and schedulers must not see. An :class:`EpochExtra`, or for a
@@ -22,14 +23,20 @@ FAILED = "_harness_failed"
 MAX_RETRIES = 1
 """How often a trial's failed epoch is tried again, from the epoch before."""
 
+MAX_DEATHS = 3
+"""How often in a row, without an epoch in between, processes may die under a trial before it is
+taken to be the one that kills them."""
+
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a trial's attempt failed: one line, the worker's log if it has more, and when."""
+    """Why a trial's attempt failed: one line, the worker's log if it has more, and when.
+    ``is_death``: a process was killed or crashed, for which the trial need not be to blame."""
 
     reason: str
     log: str
     at_s: float
+    is_death: bool = False
 
 
 ScoresAhead = Callable[[], Sequence[float] | None]
@@ -44,7 +51,8 @@ class EpochExtra(NamedTuple):
     written. ``metrics``: all, test score included. Times are seconds since the cell's start;
     ``spans`` and ``trial_seconds`` are seconds of the slot. ``state``: the weights, in the
     executor's own form. ``failures``: attempts at this epoch before. ``scores_ahead``: to be asked
-    at once where the trial is stopped here; ``None`` where they cannot be known.
+    at once where the trial is stopped here; ``None`` where they cannot be known. ``charges``: what
+    the slot was charged since its report before.
     """
 
     config: Config
@@ -58,6 +66,7 @@ class EpochExtra(NamedTuple):
     parent: Parent | None
     failures: list[Failure]
     scores_ahead: ScoresAhead | None = None
+    charges: Sequence[Charge] = ()
 
 
 def missing_metric(metric: str, metrics: Mapping[str, float]) -> str | None:

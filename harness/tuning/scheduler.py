@@ -51,6 +51,7 @@ class RecordingScheduler(TrialScheduler):
         self._max_epochs = max_epochs
         self._scores = scores
         self._heals = heals
+        self._added: set[str] = set()
         self.noted: dict[str, Noted] = {}
         """Tune's trial id → the last decision; the recorder takes them out."""
 
@@ -70,10 +71,15 @@ class RecordingScheduler(TrialScheduler):
         # at once, or that the cell's end leaves waiting, may have none: checkpoints and
         # `Tuner.fit`'s results then raise. No harm in doing it twice.
         trial.init_local_path()
-        self._scheduler.on_trial_add(tune_controller, trial)
+        if trial.trial_id not in self._added:
+            self._added.add(trial.trial_id)
+            self._scheduler.on_trial_add(tune_controller, trial)
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
-        self._scheduler.on_trial_error(tune_controller, trial)
+        # A trial whose actor died goes on from where it stood in another one, and the scheduler
+        # need not know. Tune has ended it by now, and adds it again at once.
+        if trial.status != Trial.ERROR:
+            self._scheduler.on_trial_error(tune_controller, trial)
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
         if CUT in result:

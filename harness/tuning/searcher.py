@@ -28,6 +28,15 @@ class SearcherTime(Protocol):
     def telling(self) -> contextlib.AbstractContextManager[None]: ...
 
 
+class Turn(Protocol):
+    """When a searcher may suggest."""
+
+    def may_suggest(self) -> bool: ...
+
+    def suggested(self, tune_id: str) -> None:
+        """Told of each suggestion, by its trial."""
+
+
 class MeasuredTime:
     """A :class:`SearcherTime` by a clock."""
 
@@ -61,6 +70,8 @@ class ToldSearcher(Searcher):
         self._scores = scores
         self._time = time
         self._waiting: list[str] = []
+        self.turn: Turn | None = None
+        """``None``: always its own."""
 
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: Config, **spec: Any
@@ -68,8 +79,12 @@ class ToldSearcher(Searcher):
         return bool(self.searcher.set_search_properties(metric, mode, config, **spec))
 
     def suggest(self, trial_id: str) -> Config | None:
+        if self.turn is not None and not self.turn.may_suggest():
+            return None
         with self._time.suggesting():
             suggestion: Config | None = self.searcher.suggest(trial_id)
+        if self.turn is not None and isinstance(suggestion, dict):
+            self.turn.suggested(trial_id)
         return suggestion
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:

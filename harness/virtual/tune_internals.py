@@ -40,7 +40,7 @@ from ray.tune.search.util import _set_search_properties_backwards_compatible
 from ray.tune.utils.util import flatten_dict
 
 from harness.contract import Config
-from harness.tuning.names import trial_namer, trial_number
+from harness.tuning.names import counted_trial_ids, trial_namer, trial_number
 from harness.virtual.actor_manager import TrackedActor, VirtualActorManager
 from harness.virtual.trial_actor import Checkpointed
 from strategies.generations import GenerationalPBT
@@ -511,11 +511,8 @@ def _fast_trial(
 @contextlib.contextmanager
 def patched_tune(scratch: str, is_fast: bool) -> Iterator[None]:
     """Trial ids that are counted, not random; :class:`FastTrial` s, or folders for Ray's own."""
-    numbers = itertools.count()
     with contextlib.ExitStack() as patches:
-        patches.enter_context(
-            mock.patch.object(Trial, "generate_id", staticmethod(lambda: f"{next(numbers):08d}"))
-        )
+        patches.enter_context(counted_trial_ids())
         if is_fast:
             patches.enter_context(mock.patch.object(config_parser, "Trial", FastTrial))
         else:
@@ -557,7 +554,6 @@ def make_search_algorithm(
     if not isinstance(algorithm, BasicVariantGenerator):
         algorithm.add_configurations([experiment])
         return algorithm
-    algorithm._uuid_prefix = ""
     if is_fast and type(algorithm) is BasicVariantGenerator and not algorithm._points_to_evaluate:
         algorithm._trial_generator = _FastVariants(algorithm, experiment)
     else:

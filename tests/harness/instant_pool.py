@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import pickle
 import traceback
+from collections import defaultdict
 from typing import Any
 
 import ray
 
-from harness.cluster.messages import CellOverError, EpochCommand, EpochError, EpochResult
+from harness.cluster.messages import CellOverError, EpochCommand, EpochError, EpochResult, Progress
 from harness.contract import Benchmark, Dataset, Worker
 
 
@@ -21,11 +22,19 @@ class InstantPool:
     def begin(self, benchmark: Benchmark, epochs: int) -> None:
         self._session = benchmark.session(Worker(), Dataset(None, "generated", ""), 0)
         self._metric, self._epochs_left = benchmark.metric, epochs
+        self._progress = defaultdict[int, Progress](Progress)
 
     def acquire(self, holder: list[Any]) -> int:
         return 0
 
     def release(self, index: int) -> None: ...
+
+    def look_back(self, trial: int) -> Progress:
+        return self._progress[trial]
+
+    def advance(self, lines: int) -> None: ...
+
+    def actor_died(self, trial: int) -> None: ...
 
     def train(self, index: int, command: EpochCommand) -> EpochResult:
         if self._epochs_left == 0:
@@ -39,6 +48,9 @@ class InstantPool:
             metrics = {**session.train_epoch(), **session.evaluate()}
         except Exception as error:
             raise EpochError(f"{type(error).__name__}: {error}", traceback.format_exc()) from None
-        self._epochs_left -= self._metric in metrics
+        if self._metric in metrics:
+            self._epochs_left -= 1
+            before = self._progress[command.trial]
+            self._progress[command.trial] = before.after_report(command.epoch, command.parent)
         state = ray.put(pickle.dumps(session.state()))
         return EpochResult(metrics, [], [state], index, 0.0, 0.0, {})

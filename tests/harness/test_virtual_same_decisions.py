@@ -6,19 +6,18 @@ One slot, so that results arrive in one order only. The real side is Ray's own a
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 import ray
-from ray.air.execution._internal import actor_manager, event_manager
 
 from benchmarks.analytic import NoisyQuadratic
 from harness.clock import MonotonicClock
+from harness.cluster.journal import Journal
 from harness.cluster.ray_cluster import RayCluster
+from harness.cluster.replay import Replay
 from harness.cluster.storage import Storage
 from harness.cluster.tuning_run import run_tuner
 from harness.contract import Benchmark
@@ -94,12 +93,8 @@ def test_the_same_story(
     )
     recorder = tuning.recorder
     ray.get(pool.begin.remote(benchmark_, len(virtual.reports)))
-    with (
-        # Ray shuffles what is ready with the global state, from which PBT draws as well.
-        mock.patch.object(actor_manager, "random", random.Random(0)),
-        mock.patch.object(event_manager, "random", random.Random(0)),
-    ):
-        run_tuner(tuning, pool, Storage(str(tmp_path / "tune")), lambda: recorder.saw_cut)
+    replay = Replay(Journal(tmp_path), recorder, pool.advance.remote, pool.actor_died.remote)
+    run_tuner(tuning, pool, Storage(str(tmp_path / "tune")), lambda: recorder.saw_cut, replay)
     recorder.finish(0.0)
     real = story((tmp_path / "events.jsonl").read_bytes())
     assert len(virtual.reports) > 25

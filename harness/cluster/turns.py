@@ -1,0 +1,43 @@
+"""The pool's side of a replay: each trial's answers of the past, each when its turn has come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+
+from harness.cluster.journal import Answer, Heard
+
+
+class Turns:
+    """See the module. ``over`` is set when all of the past has been heard again."""
+
+    def __init__(self, lines: Sequence[Heard]) -> None:
+        self._lines = lines
+        self._left = Counter(line.trial for line in lines if isinstance(line, Answer))
+        self._heard, self._given = 0, -1
+        self._moved = asyncio.Condition()
+        self.over = asyncio.Event()
+        if not lines:
+            self.over.set()
+
+    async def advance(self, heard: int) -> None:
+        """So many lines have been heard."""
+        async with self._moved:
+            self._heard = max(heard, self._heard)
+            self._moved.notify_all()
+        if self._heard == len(self._lines):
+            self.over.set()
+
+    async def next(self, trial: int) -> Answer | None:
+        """A trial's next answer of the past, once all before it has been heard; ``None``: it has
+        no more."""
+        async with self._moved:
+            while self._left[trial]:
+                line = self._lines[self._heard] if self._heard < len(self._lines) else None
+                if isinstance(line, Answer) and line.trial == trial and self._given < self._heard:
+                    self._given = self._heard
+                    self._left[trial] -= 1
+                    return line
+                await self._moved.wait()
+        return None

@@ -1,0 +1,42 @@
+"""A cell's ``events.jsonl``, line by line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class OtherHistoryError(Exception):
+    """A cell that is led through its past came to something else than it had come to."""
+
+
+class EventLog:
+    """Appends to the file. Lines that it has already are not written again but compared: a cell
+    that is gone on with tells its story from the start.
+
+    ``is_followed``: every line is written at once, for whoever watches the file or looks after a
+    crash.
+    """
+
+    def __init__(self, path: Path, *, is_followed: bool) -> None:
+        self._file = path.open("ab+", buffering=0 if is_followed else -1)
+        self._file.seek(0)
+        text = self._file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._file.truncate(len(whole))
+        self._there = iter(whole.splitlines(keepends=True))
+
+    def write(self, line: str) -> None:
+        """Write a line, given without its end.
+
+        Raises:
+            OtherHistoryError: the file has another line there.
+        """
+        encoded = line.encode() + b"\n"
+        before = next(self._there, None)
+        if before is None:
+            self._file.write(encoded)
+        elif before != encoded:
+            raise OtherHistoryError(f"events.jsonl has {before!r} where now is {encoded!r}")
+
+    def close(self) -> None:
+        self._file.close()
