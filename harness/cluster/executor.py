@@ -14,7 +14,13 @@ from harness.cluster.journal import reports_so_far
 from harness.cluster.launcher import launch, launch_cell
 from harness.cluster.ray_cluster import RayCluster, ray_cluster
 from harness.cluster.spec import ClusterCellSpec, ClusterRetrainSpec, JobDone
-from harness.cluster.storage import Storage, is_local, open_storage
+from harness.cluster.storage import (
+    REACHES_ALL,
+    Storage,
+    check_is_shared,
+    is_local,
+    open_storage,
+)
 from harness.contract import Benchmark, UsageError
 from harness.contract.records import CellRecord, DevicesRecord
 from harness.decided import DecidedStudy
@@ -46,8 +52,8 @@ class ClusterExecutor:
         if self._cluster.nodes > 1 and is_local(config.storage):
             raise UsageError(
                 f"the cluster has {self._cluster.nodes} nodes, but --storage is "
-                f"{config.storage or 'the run folder'}, a disk of this node alone: give --storage "
-                "an fsspec URL that every node reaches (s3://…, gs://…)"
+                f"{config.storage or 'the run folder'}, a disk of this node alone: "
+                f"give --storage {REACHES_ALL}"
             )
         return decide_devices(config, self._cluster.devices)
 
@@ -177,5 +183,6 @@ class _Places:
 @contextlib.contextmanager
 def cluster_executor(config: StudyConfig, log: Path) -> Iterator[ClusterExecutor]:
     """Connect to a cluster, or start one. Raises :class:`UsageError`."""
+    check_is_shared(config.storage)
     with ray_cluster(config.address, log) as cluster:
         yield ClusterExecutor(cluster)
