@@ -74,6 +74,7 @@ def run_cell(
     account: CellAccount = ray.get(pool.close.remote())
     tuning.recorder.finish(account.ended_s)
     taken = watch.taken()
+    journal.close()
     return tuning.record(
         account,
         setup_seconds=taken.setup_seconds,

@@ -127,6 +127,10 @@ class Journal:
         os.pwrite(self._clock, now.model_dump_json().ljust(HELD_BYTES).encode(), 0)
         os.fsync(self._file.fileno())
 
+    def close(self) -> None:
+        self._file.close()
+        os.close(self._clock)
+
     def _read(self) -> list[Line]:
         self._file.seek(0)
         text = self._file.read()

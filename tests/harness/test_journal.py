@@ -1,0 +1,254 @@
+"""What a cell's processes leave behind for those that go on with it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.cluster import journal
+from harness.cluster.journal import (
+    ActorDied,
+    Begun,
+    Failed,
+    Held,
+    Journal,
+    JournalError,
+    Line,
+    Reported,
+    Suggested,
+    heard,
+    reports_so_far,
+    restore_ledger,
+)
+from harness.cluster.messages import Progress
+from harness.cluster.states import TrialStates
+from harness.cluster.storage import Storage
+from harness.cluster.turns import Turns
+from harness.contract.records import Parent
+from harness.ledger import CellLedger, Charge, NotedAccount, SlotLedger
+from harness.tuning.event_log import EventLog, OtherHistoryError
+from harness.tuning.results import Failure
+
+FAILURE = Failure("ValueError: x", "a log\nof two lines", 1.5)
+
+
+def reported(
+    trial: int, at_s: float, slot: int = 0, charges: list[Charge] | None = None
+) -> Reported:
+    return Reported(
+        trial=trial,
+        epoch=1,
+        metrics={"score": math.nan, "loss": math.inf},
+        spans=[("train", 1.0)],
+        slot=slot,
+        started_s=at_s - 1.0,
+        reported_s=at_s,
+        trial_seconds={"train": 1.0},
+        parent=Parent(trial=7, epoch=3),
+        failures=[FAILURE],
+        charges=charges or [],
+    )
+
+
+HEARD = [
+    Suggested(tune_id="00000000"),
+    reported(0, 2.0),
+    ActorDied(tune_id="00000000", failure=FAILURE),
+    Failed(trial=0, failures=[FAILURE, FAILURE]),
+]
+
+
+def begin(folder: Path) -> Journal:
+    """As the next process does."""
+    return Journal(folder)
+
+
+def test_what_was_heard_is_there_for_the_next_process(tmp_path: Path) -> None:
+    first = begin(tmp_path)
+    assert first.past == [] and first.before == Held()
+    for line in HEARD:
+        first.append(line)
+    first.tick(Held(held_s=2.5, wall_seconds=9.0, setup_seconds=6.0))
+    first.tick(Held(held_s=3.25, wall_seconds=9.5, setup_seconds=6.0))
+    first.close()
+    second = begin(tmp_path)
+    assert repr(second.past) == repr([Begun(at_s=0.0), *HEARD])
+    assert repr(heard(second.past)) == repr(HEARD)
+    assert second.before == Held(held_s=3.25, wall_seconds=9.5, setup_seconds=6.0)
+    second.close()
+    third = begin(tmp_path)
+    assert third.past[-1] == Begun(at_s=3.25)
+    third.close()
+
+
+def test_a_line_that_a_kill_cut_off_was_never_heard(tmp_path: Path) -> None:
+    first = begin(tmp_path)
+    first.append(reported(0, 2.0))
+    first.close()
+    path = tmp_path / journal.JOURNAL_FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"type":"reported","trial":0,"epo')
+    second = begin(tmp_path)
+    assert len(second.past) == 2
+    second.close()
+    assert path.read_bytes() == whole + b'{"type":"begun","at_s":2.0}\n'
+
+
+def test_nothing_to_go_on_with(tmp_path: Path) -> None:
+    path = tmp_path / journal.JOURNAL_FILE
+    assert reports_so_far(tmp_path) is None
+    path.touch()
+    assert reports_so_far(tmp_path) is None
+    begun = begin(tmp_path)
+    assert reports_so_far(tmp_path) is None, "a process that began has reported nothing"
+    begun.append(reported(0, 2.0))
+    begun.close()
+    assert reports_so_far(tmp_path) == 1
+    (tmp_path / journal.NOT_GONE_ON_FILE).write_text("another history\n")
+    assert reports_so_far(tmp_path) is None
+    path.write_text("not a journal\n")
+    with pytest.raises(JournalError, match=r"journal\.jsonl cannot be read"):
+        begin(tmp_path)
+
+
+def test_a_clock_that_cannot_be_read_is_made_up_for_by_the_reports(tmp_path: Path) -> None:
+    first = begin(tmp_path)
+    first.append(reported(0, 2.0))
+    first.close()
+    (tmp_path / journal.HELD_FILE).write_text("")
+    second = begin(tmp_path)
+    assert second.before.held_s == 2.0
+    second.close()
+
+
+def test_two_processes_do_not_write_one_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "LOCK_TIMEOUT_S", 0.1)
+    first = begin(tmp_path)
+    with pytest.raises(JournalError, match="another process"):
+        begin(tmp_path)
+    first.close()
+
+
+def restored(lines: list[Line], slots: int, held_s: float) -> CellLedger:
+    ledger = CellLedger()
+    slot_ledgers = [SlotLedger(NotedAccount(ledger)) for _ in range(slots)]
+    restore_ledger(lines, slot_ledgers, ledger, held_s)
+    return ledger
+
+
+def test_what_was_under_way_is_lost() -> None:
+    lines: list[Line] = [
+        Begun(at_s=0.0),
+        reported(0, 2.0, 0, [Charge(None, "idle", 0.5), Charge(0, "train", 1.5)]),
+        Begun(at_s=3.0),
+        reported(0, 5.0, 0, [Charge(0, "train", 2.0)]),
+        reported(1, 7.0, 1, [Charge(1, "train", 4.0)]),
+    ]
+    ledger = restored(lines, 2, 8.0)
+    assert {(t, k): s for t, k, s in ledger.charges()} == {
+        (None, "idle"): 0.5,
+        (0, "train"): 3.5,
+        (1, "train"): 4.0,
+        # Slot 0 from 2 to 3 and from 5 to 8, slot 1 from 0 to 3 and from 7 to 8.
+        (None, "lost"): 1.0 + 3.0 + 3.0 + 1.0,
+    }
+
+
+@given(st.data())
+def test_no_second_is_lost_or_counted_twice(data: st.DataObject) -> None:
+    slots = data.draw(st.integers(1, 3))
+    until = [0.0] * slots
+    lines: list[Line] = [Begun(at_s=0.0)]
+    for _ in range(data.draw(st.integers(0, 12))):
+        slot = data.draw(st.integers(0, slots - 1))
+        if data.draw(st.booleans()):
+            seconds = data.draw(st.floats(0.1, 5.0))
+            until[slot] += seconds
+            lines.append(reported(0, until[slot], slot, [Charge(0, "train", seconds)]))
+        else:
+            at_s = max(until) + data.draw(st.floats(0.0, 2.0))
+            lines.append(Begun(at_s=at_s))
+            until = [at_s] * slots
+    held_s = max(until) + 1.0
+    total = sum(charge.seconds for charge in restored(lines, slots, held_s).charges())
+    assert total == pytest.approx(slots * held_s)
+
+
+def test_events_that_are_there_are_compared_and_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text("one\ntwo\ntorn")
+    log = EventLog(path, is_followed=True)
+    log.write("one")
+    log.write("two")
+    assert path.read_text() == "one\ntwo\n"
+    log.write("three")
+    log.close()
+    assert path.read_text() == "one\ntwo\nthree\n"
+    other = EventLog(path, is_followed=True)
+    other.write("one")
+    with pytest.raises(OtherHistoryError):
+        other.write("2")
+    other.close()
+
+
+def test_each_answer_of_the_past_waits_for_its_turn() -> None:
+    async def tell() -> None:
+        one, two, three = reported(0, 1.0), reported(1, 2.0), reported(0, 3.0)
+        turns = Turns([Suggested(tune_id="a"), one, two, three])
+        first = asyncio.ensure_future(turns.next(0))
+        second = asyncio.ensure_future(turns.next(1))
+        await asyncio.sleep(0)
+        assert not first.done() and not second.done(), "a suggestion comes before them"
+        await turns.advance(1)
+        assert await first is one and not second.done()
+        again = asyncio.ensure_future(turns.next(0))
+        await asyncio.sleep(0)
+        assert not again.done(), "the same answer is not given twice"
+        await turns.advance(2)
+        assert await second is two and not again.done()
+        assert await turns.next(1) is None, "nothing is left of this trial"
+        await turns.advance(3)
+        assert await again is three and not turns.over.is_set()
+        await turns.advance(4)
+        assert turns.over.is_set() and await turns.next(0) is None
+
+    asyncio.run(tell())
+
+
+def test_without_a_past_nothing_waits() -> None:
+    async def tell() -> None:
+        turns = Turns([])
+        assert turns.over.is_set() and await turns.next(0) is None
+
+    asyncio.run(tell())
+
+
+def test_the_newest_state_and_the_last_checkpoints_are_kept(tmp_path: Path) -> None:
+    states = TrialStates(Storage(str(tmp_path)), trial=3, keep_saved=2)
+    for reports in (2, 4, 6):
+        states.save(reports, b"saved %d" % reports)
+    states.keep(7, b"newest")
+    states._writer.shutdown(wait=True)
+    folder = tmp_path / "00003"
+    assert {path.name for path in folder.iterdir()} == {"4.saved.pt", "6.saved.pt", "7.pt"}
+    after_a_kill = TrialStates(Storage(str(tmp_path)), trial=3, keep_saved=2)
+    assert after_a_kill.newest(0, 9) == (7, b"newest")
+    assert after_a_kill.newest(0, 6) == (6, b"saved 6")
+    assert after_a_kill.newest(6, 6) is None
+    assert after_a_kill.at(4) == b"saved 4" and after_a_kill.at(2) is None
+    after_a_kill.close()
+    assert {path.name for path in folder.iterdir()} == {"4.saved.pt", "6.saved.pt"}
+
+
+def test_how_far_a_trial_is() -> None:
+    parent = Parent(trial=5, epoch=2)
+    progress = Progress(deaths=2).after_report(1, None).after_report(2, parent)
+    assert progress == Progress(reports=2, epoch=2, parent=parent, parent_at=1, deaths=0)
+    assert progress.after_report(3, None).parent == parent
