@@ -14,7 +14,7 @@ from harness.cluster.replay import Replay
 from harness.cluster.storage import Storage
 from harness.cluster.trial_actor import TrialActor
 from harness.tuning.cell_tuning import CellTuning
-from harness.tuning.names import counted_trial_ids, trial_namer
+from harness.tuning.names import trial_ids, trial_namer
 from harness.tuning.random_states import own_shuffling
 from harness.tuning.stopper import CellStopper
 
@@ -46,7 +46,8 @@ def run_tuner(
     bundle = {"CPU": 0.0, f"node:{ray.util.get_node_ip_address()}": share}
     experiments = storage.child("tune")
     experiments.delete()  # A killed process's.
-    name_of = trial_namer()
+    names: dict[str, str] = {}
+    name_of = trial_namer(names)
     tuner = tune.Tuner(
         tune.with_resources(trainable, tune.PlacementGroupFactory([bundle])),
         param_space=dict(tuning.problem.space) if tuning.searches_by_variants else {},
@@ -71,5 +72,7 @@ def run_tuner(
             verbose=0,
         ),
     )
-    with counted_trial_ids(), own_shuffling():
+    # Tune makes an id each time that it asks the searcher for a trial, also where it gets none,
+    # which is as often as it happens: those do not count.
+    with trial_ids(lambda: f"{len(names):08d}"), own_shuffling():
         tuner.fit()

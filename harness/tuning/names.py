@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -20,33 +19,31 @@ def trial_number(name: str) -> int:
 
 
 def count_ids_of(searcher: Any) -> None:
-    """As :func:`counted_trial_ids`, of a searcher that makes ids itself (``BasicVariantGenerator``
+    """As :func:`trial_ids`, of a searcher that makes ids itself (``BasicVariantGenerator``
     begins them with something random)."""
     if hasattr(searcher, "_uuid_prefix"):
         searcher._uuid_prefix = ""
 
 
 @contextlib.contextmanager
-def counted_trial_ids() -> Iterator[None]:
-    """Tune's ids of trials made meanwhile are counted, not random: the same cell, the same ids."""
+def trial_ids(next_id: Callable[[], str]) -> Iterator[None]:
+    """Tune's ids of trials made meanwhile are not random: the same cell, the same ids."""
     from ray.tune.experiment import Trial
 
-    numbers = itertools.count()
-    with mock.patch.object(Trial, "generate_id", staticmethod(lambda: f"{next(numbers):08d}")):
+    with mock.patch.object(Trial, "generate_id", staticmethod(next_id)):
         yield
 
 
-def trial_namer() -> Callable[[Any], str]:
+def trial_namer(names: dict[str, str]) -> Callable[[Any], str]:
     """Tune's creator of trial and folder names: asked twice, it says the same.
 
     A function, because Tune makes a deep copy of the experiment for every trial.
+
+    Args:
+        names: is filled, by trial id.
     """
-    numbers = itertools.count()
-    names: dict[str, str] = {}
 
     def name_of(trial: Any) -> str:
-        if trial.trial_id not in names:
-            names[trial.trial_id] = trial_name(next(numbers))
-        return names[trial.trial_id]
+        return names.setdefault(trial.trial_id, trial_name(len(names)))
 
     return name_of

@@ -40,7 +40,7 @@ from ray.tune.search.util import _set_search_properties_backwards_compatible
 from ray.tune.utils.util import flatten_dict
 
 from harness.contract import Config
-from harness.tuning.names import counted_trial_ids, trial_namer, trial_number
+from harness.tuning.names import trial_ids, trial_namer, trial_number
 from harness.virtual.actor_manager import TrackedActor, VirtualActorManager
 from harness.virtual.trial_actor import Checkpointed
 from strategies.generations import GenerationalPBT
@@ -511,8 +511,9 @@ def _fast_trial(
 @contextlib.contextmanager
 def patched_tune(scratch: str, is_fast: bool) -> Iterator[None]:
     """Trial ids that are counted, not random; :class:`FastTrial` s, or folders for Ray's own."""
+    numbers = itertools.count()
     with contextlib.ExitStack() as patches:
-        patches.enter_context(counted_trial_ids())
+        patches.enter_context(trial_ids(lambda: f"{next(numbers):08d}"))
         if is_fast:
             patches.enter_context(mock.patch.object(config_parser, "Trial", FastTrial))
         else:
@@ -527,7 +528,7 @@ def make_experiment(
 ) -> Experiment:
     """The experiment as ``tune.Tuner`` would describe it, with trials without end."""
     register_trainable(TRAINABLE, _VirtualTrainable)
-    name_of = trial_namer()
+    name_of = trial_namer({})
     return Experiment(
         "tune",
         TRAINABLE,
