@@ -74,6 +74,13 @@ class Failed(Record):
     failures: list[Failure]
 
 
+class Saved(Record):
+    """Tune heard that a trial's checkpoint is there. What it had decided waited for that."""
+
+    type: Literal["saved"] = "saved"
+    trial: int
+
+
 class ActorDied(Record):
     """A trial's Tune actor died, and the trial is tried again."""
 
@@ -85,7 +92,7 @@ class ActorDied(Record):
 Answer = Reported | Failed
 """What a trial's actor told Tune."""
 
-Heard = Suggested | Reported | Failed | ActorDied
+Heard = Suggested | Reported | Failed | Saved | ActorDied
 """What has to be told again, in its order, to come to the same state."""
 
 Line = Begun | Heard

@@ -255,6 +255,10 @@ class WorkerPool:
             charges=[] if command.repeats else self._notes[index].take(),
         )
 
+    async def turn_to_save(self, trial: int) -> None:
+        """Wait until a checkpoint of the past may be there."""
+        await self._turns.save(trial)
+
     # Called by workers --------------------------------------------------------------------------
 
     async def hello(self, index: int, generation: int, rank: int, handle: list[Any]) -> None:

@@ -20,6 +20,7 @@ from harness.cluster.journal import (
     Heard,
     Journal,
     Reported,
+    Saved,
     Suggested,
     heard,
 )
@@ -94,6 +95,16 @@ class Replay(tune.Callback):
                 charges=list(extra.charges),
             )
         )
+
+    def on_checkpoint(
+        self,
+        iteration: int,
+        trials: list[Trial],
+        trial: Trial,
+        checkpoint: tune.Checkpoint,
+        **info: Any,
+    ) -> None:
+        self._hear(Saved(trial=trial_number(str(trial))))
 
     def on_trial_recover(
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any

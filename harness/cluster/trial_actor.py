@@ -106,6 +106,7 @@ class TrialActor(tune.Trainable):
         if self._progress is None:
             # Told again what it had saved: where it is still needed, it is still there.
             state = self._states.at(self._reports)
+            ray.get(self._pool.turn_to_save.remote(self._trial_number))
         else:
             state = self._state
             assert state is not None

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from harness.cluster.journal import Answer, Heard
+from harness.cluster.journal import Answer, Heard, Saved
 
 
 class Turns:
@@ -35,9 +35,24 @@ class Turns:
         async with self._moved:
             while self._left[trial]:
                 line = self._lines[self._heard] if self._heard < len(self._lines) else None
-                if isinstance(line, Answer) and line.trial == trial and self._given < self._heard:
-                    self._given = self._heard
+                if isinstance(line, Answer) and line.trial == trial and self._is_given():
                     self._left[trial] -= 1
                     return line
                 await self._moved.wait()
         return None
+
+    async def save(self, trial: int) -> None:
+        """Wait until a trial's checkpoint was there, in the past; or until the past is over: it was
+        killed before."""
+        async with self._moved:
+            while self._heard < len(self._lines):
+                line = self._lines[self._heard]
+                if isinstance(line, Saved) and line.trial == trial and self._is_given():
+                    return
+                await self._moved.wait()
+
+    def _is_given(self) -> bool:
+        """Give the line whose turn it is, unless it has been given."""
+        is_first = self._given < self._heard
+        self._given = self._heard
+        return is_first

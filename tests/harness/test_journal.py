@@ -20,6 +20,7 @@ from harness.cluster.journal import (
     JournalError,
     Line,
     Reported,
+    Saved,
     Suggested,
     heard,
     reports_so_far,
@@ -58,6 +59,7 @@ def reported(
 HEARD = [
     Suggested(tune_id="00000000"),
     reported(0, 2.0),
+    Saved(trial=0),
     ActorDied(tune_id="00000000", failure=FAILURE),
     Failed(trial=0, failures=[FAILURE, FAILURE]),
 ]
@@ -218,6 +220,24 @@ def test_each_answer_of_the_past_waits_for_its_turn() -> None:
         assert await again is three and not turns.over.is_set()
         await turns.advance(4)
         assert turns.over.is_set() and await turns.next(0) is None
+
+    asyncio.run(tell())
+
+
+def test_a_checkpoint_of_the_past_waits_for_its_turn_too() -> None:
+    async def tell() -> None:
+        one, two = reported(0, 1.0), reported(1, 2.0)
+        turns = Turns([one, two, Saved(trial=0)])
+        assert await turns.next(0) is one
+        save = asyncio.ensure_future(turns.save(0))
+        unheard_of = asyncio.ensure_future(turns.save(1))
+        await turns.advance(1)
+        assert await turns.next(1) is two and not save.done()
+        await turns.advance(2)
+        await save
+        assert not unheard_of.done(), "a kill came before it"
+        await turns.advance(3)
+        await unheard_of
 
     asyncio.run(tell())
 
