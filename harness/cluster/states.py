@@ -16,6 +16,11 @@ from harness.cluster.storage import Storage
 NEWEST, SAVED = ".pt", ".saved.pt"
 
 
+def trial_folder(storage: Storage, trial: int) -> Storage:
+    """Where a trial's states lie in a cell's storage for states."""
+    return storage.child(f"{trial:05d}")
+
+
 class TrialStates:
     """One trial's states in a cell's storage; one process at a time writes a trial's.
 
@@ -24,7 +29,7 @@ class TrialStates:
     """
 
     def __init__(self, storage: Storage, trial: int, keep_saved: int) -> None:
-        self._storage = storage.child(f"{trial:05d}")
+        self._storage = trial_folder(storage, trial)
         self._keep_saved = keep_saved
         self._writer = ThreadPoolExecutor(max_workers=1)
         self._writing: Future[None] | None = None

@@ -12,6 +12,7 @@ from ray import tune
 
 from harness.cluster.replay import Replay
 from harness.cluster.storage import Storage
+from harness.cluster.thinning import Thinning
 from harness.cluster.trial_actor import TrialActor
 from harness.tuning.cell_tuning import CellTuning
 from harness.tuning.names import trial_ids, trial_namer
@@ -29,6 +30,7 @@ def run_tuner(
     """Run a cell's Tune experiment until ``is_over`` or the searcher ends; first through what
     ``replay`` has of its past."""
     spec, plan, slots = tuning.spec, tuning.plan, tuning.spec.devices.slots
+    states = storage.child("states")
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)
     os.environ["TUNE_GLOBAL_CHECKPOINT_S"] = str(10 * spec.budget_seconds + 3600)
@@ -37,7 +39,7 @@ def run_tuner(
         pool=pool,
         training_seed=spec.seed,
         metric=tuning.benchmark.metric,
-        states=storage.child("states"),
+        states=states,
         keep_saved=plan.keep_checkpoints,
     )
     # Trial actors do next to nothing, but exactly one per slot may live at a time. The workers
@@ -46,6 +48,9 @@ def run_tuner(
     bundle = {"CPU": 0.0, f"node:{ray.util.get_node_ip_address()}": share}
     experiments = storage.child("tune")
     experiments.delete()  # A killed process's.
+    callbacks: list[tune.Callback] = [replay, tuning.recorder]
+    if not tuning.strategy.changes_config:
+        callbacks.append(Thinning(states))
     names: dict[str, str] = {}
     name_of = trial_namer(names)
     tuner = tune.Tuner(
@@ -65,7 +70,7 @@ def run_tuner(
             storage_path=experiments.path,
             storage_filesystem=experiments.filesystem,
             stop=CellStopper(is_over),
-            callbacks=[replay, tuning.recorder],
+            callbacks=callbacks,
             # A trial's actors, which count the deaths themselves, and fail it.
             failure_config=tune.FailureConfig(max_failures=-1),
             checkpoint_config=tune.CheckpointConfig(num_to_keep=plan.keep_checkpoints),

@@ -43,7 +43,8 @@ class CellTuning:
     ) -> None:
         seed_globals(spec.seed)
         self._searcher_time = searcher_time
-        self.spec, self.benchmark, self._folder = spec, benchmark, folder
+        self.spec, self.strategy, self.benchmark = spec, strategy, benchmark
+        self._folder = folder
         slots = spec.devices.slots
         self.problem = make_problem(benchmark, slots, spec.budget_epochs, spec.seed)
         self.plan = build_plan(strategy, self.problem, benchmark.gives_checkpoints)
