@@ -8,6 +8,7 @@ from typing import Any
 from harness.contract.benchmark import Config
 from harness.contract.records import Kind
 from harness.ledger import Charge
+from harness.redaction import redact
 from harness.tuning.results import Failure
 
 
@@ -60,5 +61,5 @@ class EpochError(Exception):
     """A session raised, or its worker group died or did not start."""
 
     def __init__(self, reason: str, log: str = "", at_s: float = 0.0) -> None:
-        super().__init__(reason, log, at_s)
+        super().__init__(redact(reason), redact(log), at_s)
         self.failure = Failure(reason, log or reason, at_s)

@@ -15,6 +15,8 @@ import benchmarks
 import harness
 import reports
 import strategies
+from harness.cluster.loopback import is_loopback, keep_to_loopback
+from harness.cluster.ray_address import find_cluster
 from harness.contract import DeviceKind, UsageError
 from harness.devices import ClusterDevices
 from harness.provenance import cpu_model
@@ -60,11 +62,15 @@ def ray_cluster(
     import ray
 
     _log_to(log)
-    wanted: dict[str, Any] = {"address": address}
+    if address is None or is_loopback(address):
+        keep_to_loopback()
     if address is None:
-        wanted = {"include_dashboard": not is_for_tasks}
-    elif is_for_tasks:
-        wanted["runtime_env"] = {"py_modules": PACKAGES}
+        # Whatever RAY_ADDRESS says: another cluster has to be asked for.
+        wanted: dict[str, Any] = {"address": "local", "include_dashboard": not is_for_tasks}
+    else:
+        wanted = {"address": find_cluster(address)}
+        if is_for_tasks:
+            wanted["runtime_env"] = {"py_modules": PACKAGES}
     try:
         with _screen_to(log):
             context = ray.init(log_to_driver=False, configure_logging=False, **wanted)
