@@ -1,4 +1,4 @@
-"""The examples for clusters: valid by the schemas of what reads them, and in step with the project."""
+"""The examples for clusters: valid for what reads them, and in step with this project."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_its_command_is_a_real_one_on_the_cluster_that_it_started(name: str) -> 
 
 
 def test_ray_up_takes_the_cluster() -> None:
-    """Checked by Ray's schema, and prepared and checked as 'ray up' does before it touches a host."""
+    """By Ray's schema, and prepared as 'ray up' does before it touches a host."""
     from ray.autoscaler._private.util import prepare_config, validate_config
 
     schema = json.loads((Path(ray.__file__).parent / "autoscaler/ray-schema.json").read_text())

@@ -66,7 +66,7 @@ def _host_and_port(address: str) -> str:
 def _ask_for_metadata(place: str) -> bytes:
     """The head's word on its versions, as JSON; empty if it has none. Raises grpc.RpcError."""
     from ray._private.grpc_utils import init_grpc_channel
-    from ray._raylet import AuthenticationTokenLoader
+    from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]  # no stub of it
     from ray.core.generated import gcs_service_pb2, gcs_service_pb2_grpc
 
     # As ray.init does: a token that is there is shown, whatever RAY_AUTH_MODE says so far.

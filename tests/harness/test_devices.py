@@ -34,7 +34,7 @@ def decide(per_node: tuple[float, ...], kind: Any = "GPU", **asked: Any) -> tupl
         ((3, 3), {"devices_per_worker": 2, "workers_per_trial": 2}, (1, 2, 2.0)),  # a worker not
         ((1,), {"devices_per_worker": 0.25, "max_concurrent": 9}, (2, 2, 0.25)),
         ((2,), {"devices_per_worker": 0.4}, (2, 2, 0.4)),
-        # A part is of one GPU: two of 0.4 on each, not five on both; and never three of 0.66 on two.
+        # A part is of one GPU: two of 0.4 on each, not five on both.
         ((2,), {"devices_per_worker": 0.4, "workers_per_trial": 1}, (4, 1, 0.4)),
         ((2,), {"workers_per_trial": 3}, (1, 3, 0.5)),
         ((1, 1), {"workers_per_trial": 5}, (1, 5, 0.33)),
