@@ -12,8 +12,7 @@ import pytest
 
 from harness.cluster.storage import Storage, open_storage
 from harness.contract import UsageError
-from tests.harness.conftest import RunCell
-from tests.harness.s3_server import SECRET, s3_server
+from tests.harness.s3_server import s3_server
 
 BUCKET = "checkpoints"
 
@@ -84,17 +83,3 @@ def test_a_writer_that_is_killed_leaves_a_whole_file(
         assert len(state) == MEGABYTES * 2**20
         assert len(set(state)) == 1, "parts of two writes"
         assert storage.names() == ["state"]
-
-
-@pytest.mark.cluster
-def test_a_cell_keeps_its_checkpoints_there(run_cell: RunCell, storage: Storage) -> None:
-    cell = run_cell("pbt", seconds=8, max_epochs=8, storage=f"s3://{BUCKET}/hpo")
-    assert cell.record.status == "completed"
-    assert [report for report in cell.reports if report.parent is not None], "no exploit"
-    folder = run_cell.last_folder
-    assert not (folder / "storage").exists()
-    kept = storage.filesystem.handler.fs.find(storage.child(folder.name).path)
-    assert any(name.endswith("state.pt") for name in kept), "PBT's checkpoints went elsewhere"
-    storage.child(folder.name).delete()
-    written = [path for path in folder.rglob("*") if path.is_file()]
-    assert [path for path in written if SECRET.encode() in path.read_bytes()] == []
