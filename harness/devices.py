@@ -49,7 +49,7 @@ def decide_devices(
             f"--devices-per-worker {per_worker:g}: above 1 it must be a whole number "
             f"(Ray gives whole {kind}s or parts of one)"
         )
-    places = [math.floor(round(devices / per_worker, 6)) for devices in cluster.per_node]
+    places = [_places(devices, per_worker, kind) for devices in cluster.per_node]
     possible = sum(places) // workers
     if possible < 1:
         raise UsageError(
@@ -67,10 +67,25 @@ def decide_devices(
     )
 
 
+def _places(devices: float, per_worker: float, kind: DeviceKind) -> int:
+    """How many workers a node has room for. A part of a GPU is of one GPU: three workers of 0.6
+    take three; cores are one pool."""
+
+    def fit(amount: float) -> int:
+        return math.floor(round(amount / per_worker, 6))
+
+    if kind == "CPU" or per_worker >= 1:
+        return fit(devices)
+    whole = math.floor(devices)
+    return whole * fit(1.0) + fit(devices - whole)
+
+
 def _default_share(workers: int, cluster: ClusterDevices) -> float:
     """A whole device for each worker, or an equal share where there are too few."""
     if cluster.total >= workers:
         return 1.0
+    if cluster.kind == "GPU":
+        return math.floor(100 / math.ceil(workers / cluster.total)) / 100 or 0.01
     return max(math.floor(100 * cluster.total / workers) / 100, 0.01)
 
 

@@ -26,6 +26,7 @@ from harness.executor import Executor, Outcomes, open_executor
 from harness.live import Expected, display, duration
 from harness.problem import make_problem
 from harness.provenance import git_state, machine, rerun_command, versions
+from harness.redaction import redacted
 from harness.retraining.run import retrain_incumbents
 from harness.store import LOG_FILE, RunStore
 from harness.study import StudyConfig
@@ -143,7 +144,7 @@ def _study_record(
 ) -> StudyRecord:
     config = study.config
     commit, dirty = git_state()
-    return StudyRecord(
+    record = StudyRecord(
         study=config.model_dump(mode="json", exclude={"out", "goal", "decisions"}),
         benchmark=describe_benchmark(
             study.benchmark, study.dataset, config.data_seed, config.targets
@@ -174,6 +175,7 @@ def _study_record(
         goal=config.goal,
         decisions=config.decisions,
     )
+    return StudyRecord.model_validate(redacted(record.model_dump()))
 
 
 def _announce(

@@ -13,14 +13,9 @@ from typing import Any
 from harness.cluster.journal import reports_so_far
 from harness.cluster.launcher import launch, launch_cell
 from harness.cluster.ray_cluster import RayCluster, ray_cluster
+from harness.cluster.reach import check_every_node_reaches
 from harness.cluster.spec import ClusterCellSpec, ClusterRetrainSpec, JobDone
-from harness.cluster.storage import (
-    REACHES_ALL,
-    Storage,
-    check_is_shared,
-    is_local,
-    open_storage,
-)
+from harness.cluster.storage import REACHES_ALL, Storage, check_is_shared, open_storage
 from harness.contract import Benchmark, UsageError
 from harness.contract.records import CellRecord, DevicesRecord
 from harness.decided import DecidedStudy
@@ -49,13 +44,16 @@ class ClusterExecutor:
         self._cluster = cluster
 
     def decide_devices(self, config: StudyConfig, benchmark: Benchmark) -> DevicesRecord:
-        if self._cluster.nodes > 1 and is_local(config.storage):
-            raise UsageError(
-                f"the cluster has {self._cluster.nodes} nodes, but --storage is "
-                f"{config.storage or 'the run folder'}, a disk of this node alone: "
-                f"give --storage {REACHES_ALL}"
-            )
-        return decide_devices(config, self._cluster.devices)
+        devices = decide_devices(config, self._cluster.devices)
+        if self._cluster.nodes > 1:
+            if config.storage is None:
+                raise UsageError(
+                    f"the cluster has {self._cluster.nodes} nodes, and checkpoints would go into "
+                    "the run folder of this one: give --storage a path on a disk that they share, "
+                    f"or {REACHES_ALL}"
+                )
+            check_every_node_reaches(config.storage)
+        return devices
 
     def study_fields(self) -> dict[str, Any]:
         return {"executor": "cluster"}

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
+from types import TracebackType
 from typing import Any
 
 import ray
 
 from benchmarks.registry import BENCHMARKS
+from harness.cluster.loopback import is_loopback, worker_variables
 from harness.cluster.ray_cluster import PACKAGES
 from harness.cluster.spec import ClusterSpec
 from harness.contract.registry import module_of_file
+from harness.redaction import redact
 from strategies.registry import STRATEGIES
 
 TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
@@ -18,9 +23,12 @@ TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
 
 def connect(spec: ClusterSpec) -> None:
     """Connect this process to the study's cluster, and register the user's own files."""
+    sys.excepthook = _print_redacted
     # Without it, Ray Train's State API client gives up where a machine runs two clusters, and a
     # stopped group's devices stay taken.
     runtime_env: dict[str, Any] = {"env_vars": {"RAY_ADDRESS": spec.ray_address} | TRAIN_SETTINGS}
+    if is_loopback(spec.ray_address):
+        runtime_env["env_vars"] |= worker_variables()
     if spec.ships_code:
         runtime_env["py_modules"] = PACKAGES
     ray.init(address=spec.ray_address, runtime_env=runtime_env, namespace=spec.name)
@@ -32,3 +40,10 @@ def connect(spec: ClusterSpec) -> None:
             registry.add_file(path)
             # Its classes travel to the workers by value.
             ray.cloudpickle.register_pickle_by_value(module_of_file(path))
+
+
+def _print_redacted(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """What ends the process goes to a log file that is kept."""
+    print(redact("".join(traceback.format_exception(kind, error, trace))), file=sys.stderr)

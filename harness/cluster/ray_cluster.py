@@ -15,6 +15,8 @@ import benchmarks
 import harness
 import reports
 import strategies
+from harness.cluster.loopback import is_loopback, keep_to_loopback
+from harness.cluster.ray_address import find_cluster
 from harness.contract import DeviceKind, UsageError
 from harness.devices import ClusterDevices
 from harness.provenance import cpu_model
@@ -48,8 +50,8 @@ def ray_cluster(
 ) -> Iterator[RayCluster]:
     """Connect to the cluster at ``address``, or start one on this machine; leave it at the end.
 
-    ``is_for_tasks``: this process itself starts tasks, and no worker groups: nodes that are not
-    ours get this project's packages, and the State API is not needed.
+    Nodes that are not ours get this project's packages for this process's tasks. ``is_for_tasks``:
+    these are all it starts, no worker groups, so that the State API is not needed.
 
     Raises:
         UsageError: no cluster there, or one whose State API does not answer.
@@ -60,11 +62,13 @@ def ray_cluster(
     import ray
 
     _log_to(log)
-    wanted: dict[str, Any] = {"address": address}
+    if address is None or is_loopback(address):
+        keep_to_loopback()
     if address is None:
-        wanted = {"include_dashboard": not is_for_tasks}
-    elif is_for_tasks:
-        wanted["runtime_env"] = {"py_modules": PACKAGES}
+        # Whatever RAY_ADDRESS says: another cluster has to be asked for.
+        wanted: dict[str, Any] = {"address": "local", "include_dashboard": not is_for_tasks}
+    else:
+        wanted = {"address": find_cluster(address), "runtime_env": {"py_modules": PACKAGES}}
     try:
         with _screen_to(log):
             context = ray.init(log_to_driver=False, configure_logging=False, **wanted)

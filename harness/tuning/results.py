@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from harness.contract import Config
 from harness.contract.records import Kind, Parent
 from harness.ledger import Charge
+from harness.redaction import redact
 
 EXTRA = "_harness"
 """Key in a result: what searchers and schedulers must not see. An :class:`EpochExtra`, or for a
@@ -37,6 +38,11 @@ class Failure:
     log: str
     at_s: float
     is_death: bool = False
+
+    def __post_init__(self) -> None:
+        # An exception of a benchmark's may quote a URL that it read from.
+        object.__setattr__(self, "reason", redact(self.reason))
+        object.__setattr__(self, "log", redact(self.log))
 
 
 ScoresAhead = Callable[[], Sequence[float] | None]

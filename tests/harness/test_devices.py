@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.registry import make_benchmark
-from harness.contract import UsageError
+from harness.cluster.storage import Storage
+from harness.cluster.train_spec import TrainRunSpec
+from harness.contract import Dataset, UsageError
 from harness.contract.records import DevicesRecord
 from harness.devices import ClusterDevices, decide_budget, decide_devices
 from harness.study import StudyConfig
@@ -32,6 +34,11 @@ def decide(per_node: tuple[float, ...], kind: Any = "GPU", **asked: Any) -> tupl
         ((3, 3), {"devices_per_worker": 2, "workers_per_trial": 2}, (1, 2, 2.0)),  # a worker not
         ((1,), {"devices_per_worker": 0.25, "max_concurrent": 9}, (2, 2, 0.25)),
         ((2,), {"devices_per_worker": 0.4}, (2, 2, 0.4)),
+        # A part is of one GPU: two of 0.4 on each, not five on both.
+        ((2,), {"devices_per_worker": 0.4, "workers_per_trial": 1}, (4, 1, 0.4)),
+        ((2,), {"workers_per_trial": 3}, (1, 3, 0.5)),
+        ((1, 1), {"workers_per_trial": 5}, (1, 5, 0.33)),
+        ((1,), {"devices_per_worker": 0.5, "workers_per_trial": 1}, (2, 1, 0.5)),
         ((0.3,), {"devices_per_worker": 0.1, "workers_per_trial": 3}, (1, 3, 0.1)),
     ],
 )
@@ -47,6 +54,24 @@ def test_more_workers_than_the_cluster_has() -> None:
 def test_a_worker_does_not_span_nodes() -> None:
     with pytest.raises(UsageError, match=r"has 6 GPU \(room for 2 such workers\)"):
         decide((3, 3), workers_per_trial=3, devices_per_worker=2)
+
+
+def test_a_part_does_not_span_gpus_but_cores_are_one_pool() -> None:
+    asked: dict[str, Any] = {"workers_per_trial": 3, "devices_per_worker": 0.6}
+    with pytest.raises(UsageError, match=r"1\.8 GPU, but the cluster has 2 GPU \(room for 2 such"):
+        decide((2,), **asked)
+    assert decide((2,), "CPU", **asked) == (1, 3, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "per_worker", "backend"),
+    [("GPU", 1.0, "nccl"), ("GPU", 2.0, "nccl"), ("GPU", 0.5, "gloo"), ("CPU", 1.0, "gloo")],
+)
+def test_ranks_that_share_a_gpu_talk_over_gloo(kind: Any, per_worker: float, backend: str) -> None:
+    toy = make_benchmark("fashion_mnist", {})
+    nothing = Dataset(None, "", "")
+    spec = TrainRunSpec(toy, nothing, 0, 2, kind, per_worker, Storage("nowhere"))
+    assert spec.backend == backend
 
 
 def test_no_parts_above_one() -> None:
@@ -67,6 +92,8 @@ def test_never_more_than_there_is(nodes: list[int], workers: int, per_worker: fl
         return
     assert slots >= 1
     assert slots * workers * each <= sum(nodes) + 1e-9
+    if each < 1:
+        assert slots * workers <= sum(nodes) * int(1 / each + 1e-9), "a part across two GPUs"
 
 
 def budget(hours: float | None, slots: int = 1) -> float:

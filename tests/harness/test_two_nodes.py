@@ -1,0 +1,88 @@
+"""A study through the command line on somebody's cluster of two nodes, with checkpoints on S3."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.cluster.storage import open_storage
+from harness.contract.records import CellRecord
+from reports.store import read_cell
+from tests.harness.conftest import TOY_FILE
+from tests.harness.s3_server import SECRET, s3_server
+from tests.harness.test_run_command import run
+
+pytestmark = pytest.mark.cluster
+
+BUCKET = "shared"
+
+
+CLUSTER = """
+import socket, sys
+from ray.cluster_utils import Cluster
+
+with socket.create_server(("127.0.0.1", 0)) as free:
+    port = free.getsockname()[1]
+one_core = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
+head = {**one_core, "include_dashboard": True, "dashboard_port": port}
+cluster = Cluster(initialize_head=True, head_node_args=head)
+cluster.add_node(**one_core)
+print(cluster.address, flush=True)
+sys.stdin.read()
+cluster.shutdown()
+"""
+
+
+@pytest.fixture(scope="module")
+def two_nodes() -> Iterator[None]:
+    """Two nodes on this machine, by Ray's own means, in a process of their own (one process is of
+    one mind about tokens). RAY_ADDRESS is what ``auto`` looks at first."""
+    with s3_server(BUCKET) as environment, pytest.MonkeyPatch.context() as patch:
+        for name, value in {**environment, "RAY_AUTH_MODE": "token"}.items():
+            patch.setenv(name, value)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen([sys.executable, "-c", CLUSTER], **pipes) as owner:  # type: ignore[call-overload]
+            assert owner.stdout is not None
+            address = owner.stdout.readline().strip()
+            assert address, "the cluster did not start"
+            patch.setenv("RAY_ADDRESS", address)
+            yield
+            owner.communicate(timeout=60)
+
+
+TOY = ["--benchmark", "toy", "--benchmark-file", TOY_FILE, "--benchmark-option", "max_epochs=6"]
+HERE = ["--address", "auto", "--strategies", "pbt", "--budget", 2 * 8 / 3600, *TOY]
+
+
+def test_a_worker_on_each_node(two_nodes: None, tmp_path: Path) -> None:
+    out, storage = tmp_path / "study", f"s3://{BUCKET}/hpo"
+    done = run(*HERE, "--storage", storage, "--out", out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 slot(s) × 2 workers × 1 core" in done.stdout
+    cell = read_cell(out / "cells" / "pbt--seed-0")
+    assert isinstance(cell.record, CellRecord) and cell.record.status == "completed"
+    assert [report for report in cell.reports if report.parent is not None], "no exploit"
+    assert not (out / "storage").exists()
+    driver = open_storage(storage).filesystem.handler.fs
+    driver.invalidate_cache()
+    assert driver.find(f"{BUCKET}/hpo") == [], "checkpoints were left behind"
+    written = [path for path in out.rglob("*") if path.is_file()]
+    assert [path for path in written if SECRET.encode() in path.read_bytes()] == []
+
+
+def test_what_the_nodes_do_not_have_is_refused_with_numbers(
+    two_nodes: None, tmp_path: Path
+) -> None:
+    done = run(*HERE, "--workers-per-trial", 3, "--devices-per-worker", 1, "--out", tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "3 workers × 1 CPU = 3 CPU, but the cluster has 2 CPU" in done.stderr
+
+
+def test_the_run_folder_of_one_node_is_no_place_for_two(two_nodes: None, tmp_path: Path) -> None:
+    done = run(*HERE, "--out", tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "the cluster has 2 nodes" in done.stderr and "--storage" in done.stderr
