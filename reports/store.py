@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from harness.contract.records import (
     StudyRecord,
     TrialEnd,
 )
+from reports.columns import ReportColumns, StoredReports
 from reports.run import Cell, CellKey, Run
 
 STUDY_FILE, CELLS_FOLDER, CELL_FILE, EVENTS_FILE, RETRAINED_FILE = (
@@ -105,8 +107,18 @@ def read_study(run: Path) -> StudyRecord:
 def read_cell(folder: Path) -> Cell:
     """Read one finished cell. Raises :class:`UnreadableError` with the reason."""
     record, content = _read_verified(folder)
-    reports: list[Report] = []
+    lines: list[bytes] = []
     ends: list[TrialEnd] = []
+    columns = ReportColumns.of(_reports(content, lines, ends))
+    reports = StoredReports(columns, b"\n".join(lines))
+    retrained = read_retrained(folder, record.incumbent)
+    if isinstance(retrained, str):
+        return Cell(record, reports, tuple(ends), not_retrained=retrained)
+    return Cell(record, reports, tuple(ends), retrained)
+
+
+def _reports(content: bytes, lines: list[bytes], ends: list[TrialEnd]) -> Iterator[Report]:
+    """The reports among events; their lines, and the ends, are put into the lists."""
     for number, line in enumerate(content.splitlines(), start=1):
         try:
             event = EventLine.validate_json(line)
@@ -115,13 +127,10 @@ def read_cell(folder: Path) -> Cell:
                 f"line {number} of {EVENTS_FILE} is not valid: {_first_mistake(error)}"
             ) from None
         if isinstance(event, Report):
-            reports.append(event)
+            lines.append(line)
+            yield event
         else:
             ends.append(event)
-    retrained = read_retrained(folder, record.incumbent)
-    if isinstance(retrained, str):
-        return Cell(record, tuple(reports), tuple(ends), not_retrained=retrained)
-    return Cell(record, tuple(reports), tuple(ends), retrained)
 
 
 def read_retrained(folder: Path, incumbent: Incumbent | None) -> RetrainRecord | str:
