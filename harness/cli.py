@@ -15,6 +15,7 @@ from harness.commands.run import run
 from harness.commands.show import show
 from harness.commands.surrogate import surrogate
 from harness.contract import HarnessError
+from harness.contract.text import printable
 
 INTERRUPTED_EXIT_CODE = 130
 
@@ -40,7 +41,7 @@ def main() -> None:
     try:
         app()
     except HarnessError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED_EXIT_CODE)

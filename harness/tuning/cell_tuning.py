@@ -66,6 +66,7 @@ class CellTuning:
             slots=slots,
             devices_per_slot=spec.devices.per_slot,
             max_same_failures=spec.study.max_same_failures,
+            max_trials=spec.study.max_trials,
             keep_incumbent=keep_incumbent,
             is_followed=is_followed,
         )
@@ -130,7 +131,7 @@ class CellTuning:
 
 def _outcome(spec: CellSpec, recorder: Recorder, account: CellAccount) -> tuple[CellStatus, str]:
     """How a cell ended, and why, in one line."""
-    if recorder.stop_reason is not None:
+    if recorder.stop_reason is not None and recorder.stop_status == "failed":
         return "failed", recorder.stop_reason
     if not recorder.started_trials:
         return "failed", "the searcher proposed no trial"
@@ -140,5 +141,6 @@ def _outcome(spec: CellSpec, recorder: Recorder, account: CellAccount) -> tuple[
         return "failed", "no valid result: every trial failed or diverged"
     if account.ended_s < spec.budget_seconds:
         share = account.ended_s / spec.budget_seconds
-        return "completed", f"the searcher ended after {share:.0%} of the budget"
+        why = recorder.stop_reason or "the searcher ended"
+        return "completed", f"{why} after {share:.0%} of the budget"
     return "completed", "the budget was spent"

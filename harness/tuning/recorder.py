@@ -22,12 +22,14 @@ from ray.tune.experiment import Trial
 from harness.cell import CellProgress
 from harness.contract import Benchmark
 from harness.contract.records import (
+    CellStatus,
     ConfigValue,
     Incumbent,
     TrialEnd,
     TrialStatus,
     Unstopped,
 )
+from harness.limits import SAME_FAILURE
 from harness.tuning.names import trial_number
 from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure, ScoresAhead
 from harness.tuning.scheduler import Noted, RecordingScheduler
@@ -68,6 +70,7 @@ class Recorder(tune.Callback):
         devices_per_slot: what a slot's second costs in device-seconds.
         slots: how many slots the cell holds.
         max_same_failures: end the cell when so many trials in a row fail alike (0: never).
+        max_trials: end the cell when so many trials have ended (``None``: never).
         keep_incumbent: called with each new incumbent and its weights, in the executor's own form.
         is_followed: write every line at once, for whoever watches the file or looks after a crash.
     """
@@ -83,6 +86,7 @@ class Recorder(tune.Callback):
         slots: int,
         devices_per_slot: float,
         max_same_failures: int,
+        max_trials: int | None,
         keep_incumbent: Callable[[Incumbent, Any], None],
         is_followed: bool,
     ) -> None:
@@ -90,7 +94,7 @@ class Recorder(tune.Callback):
         self._scheduler, self._told = scheduler, told
         self._rungs = frozenset(rungs)
         self._slots, self._devices_per_slot = slots, devices_per_slot
-        self._max_same_failures = max_same_failures
+        self._max_same_failures, self._max_trials = max_same_failures, max_trials
         self._events: TextIO = (folder / "events.jsonl").open(
             "a", encoding="utf-8", buffering=1 if is_followed else -1
         )
@@ -103,6 +107,7 @@ class Recorder(tune.Callback):
         self.incumbent: Incumbent | None = None
         self.saw_cut = False
         self.stop_reason: str | None = None
+        self.stop_status: CellStatus = "failed"
 
     def __getstate__(self) -> dict[str, Any]:
         """Tune pickles its callbacks for ``Tuner.restore``; a cell is never restored, but run again
@@ -297,6 +302,9 @@ class Recorder(tune.Callback):
         if not retried:
             progress.status = status
             self.counts.ended[status] += 1
+            if self.counts.ended.total() == self._max_trials and self.stop_reason is None:
+                self.stop_reason = f"the limit of {self._max_trials} trials was reached"
+                self.stop_status = "completed"
 
     def _unstopped(self, progress: _Progress) -> Unstopped | None:
         """What a trial would have come to, its epochs so far included, where that can be known."""
@@ -316,7 +324,8 @@ class Recorder(tune.Callback):
         count = count + 1 if kind == previous else 1
         self._same_failures = (kind, count)
         if count == self._max_same_failures:
-            self.stop_reason = f"the same failure {count} times in a row: {reason}"
+            self.stop_status = "failed"
+            self.stop_reason = f"{SAME_FAILURE} {count} times in a row: {reason}"
 
     def _write(self, line: TrialEnd) -> None:
         self._events.write(line.model_dump_json() + "\n")
