@@ -32,6 +32,7 @@ from harness.limits import (
 from harness.live import Expected, display, duration
 from harness.problem import make_problem
 from harness.provenance import git_state, machine, rerun_command, versions
+from harness.redaction import redacted, redacted_data
 from harness.retraining.run import retrain_incumbents
 from harness.store import LOG_FILE, RunStore
 from harness.study import StudyConfig
@@ -185,7 +186,7 @@ def _study_record(
     config = study.config
     commit, dirty = git_state()
     return StudyRecord(
-        study=config.model_dump(mode="json", exclude={"out", "goal", "decisions"}),
+        study=redacted_data(config.model_dump(mode="json", exclude={"out", "goal", "decisions"})),
         benchmark=describe_benchmark(
             study.benchmark, study.dataset, config.data_seed, config.targets
         ),
@@ -201,7 +202,7 @@ def _study_record(
             )
             for strategy in study.strategies
         ],
-        left_out=left_out,
+        left_out=redacted_data(left_out),
         seeds=config.seeds,
         **executor.study_fields(),
         devices=study.devices,
@@ -211,7 +212,7 @@ def _study_record(
         git_dirty=dirty,
         machine=machine(),
         created_at=utc_timestamp(),
-        command=rerun_command(config.model_copy(update={"out": out})),
+        command=redacted(rerun_command(config.model_copy(update={"out": out}))),
         goal=config.goal,
         decisions=config.decisions,
     )
@@ -261,9 +262,10 @@ def _say_how_to_go_on(
     console: Console, study: DecidedStudy, command: str, store: RunStore, limit: str | None
 ) -> None:
     done = sum(isinstance(store.finished(*cell), CellRecord) for cell in study.cells)
+    why = "interrupted" if limit is None else f"stopped: {limit}"
     say(
         console,
-        f"{'interrupted' if limit is None else f'stopped: {limit}'}: {done} of {len(study.cells)} cells are done and kept. Go on with:\n"
+        f"{why}: {done} of {len(study.cells)} cells are done and kept. Go on with:\n"
         f"  {command}\nor see what there is so far with:\n"
         f"  python -m harness report {shlex.quote(str(store.folder))}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import ray
@@ -10,6 +11,7 @@ from benchmarks.registry import BENCHMARKS
 from harness.cluster.ray_cluster import PACKAGES
 from harness.cluster.spec import ClusterSpec
 from harness.contract.registry import module_of_file
+from harness.redaction import RedactingStream
 from strategies.registry import STRATEGIES
 
 TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
@@ -17,7 +19,11 @@ TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
 
 
 def connect(spec: ClusterSpec) -> None:
-    """Connect this process to the study's cluster, and register the user's own files."""
+    """Connect this process to the study's cluster, and register the user's own files.
+
+    From here on no secret reaches its log.
+    """
+    sys.stdout, sys.stderr = RedactingStream(sys.stdout), RedactingStream(sys.stderr)
     # Without it, Ray Train's State API client gives up where a machine runs two clusters, and a
     # stopped group's devices stay taken.
     runtime_env: dict[str, Any] = {"env_vars": {"RAY_ADDRESS": spec.ray_address} | TRAIN_SETTINGS}

@@ -14,6 +14,7 @@ from harness.contract import Benchmark, Strategy
 from harness.contract.records import CellRecord, CellStatus, Incumbent, InFlight, LedgerRow
 from harness.ledger import CellAccount
 from harness.problem import make_problem
+from harness.redaction import redacted, redacted_data
 from harness.tuning.random_states import seed_globals
 from harness.tuning.recorder import Recorder
 from harness.tuning.scheduler import RecordingScheduler
@@ -93,11 +94,11 @@ class CellTuning:
             strategy=spec.strategy,
             seed=spec.seed,
             status=status,
-            reason=reason,
+            reason=redacted(reason),
             max_epochs=self.benchmark.max_epochs,
             rungs=list(plan.rungs),
-            settings=dict(plan.settings),
-            warnings=[*plan.warnings, *warnings],
+            settings=redacted_data(dict(plan.settings)),
+            warnings=redacted_data([*plan.warnings, *warnings]),
             slots=spec.devices.slots,
             devices=spec.devices.held,
             budget_device_seconds=spec.budget_device_seconds,

@@ -30,6 +30,7 @@ from harness.contract.records import (
     Unstopped,
 )
 from harness.limits import SAME_FAILURE
+from harness.redaction import redacted
 from harness.tuning.names import trial_number
 from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure, ScoresAhead
 from harness.tuning.scheduler import Noted, RecordingScheduler
@@ -261,15 +262,16 @@ class Recorder(tune.Callback):
     def _write_retries(self, tune_id: str, progress: _Progress, failures: list[Failure]) -> None:
         for failure in failures:
             print(
-                f"trial {progress.number} failed and is tried again: {failure.log}", file=sys.stderr
+                f"trial {progress.number} failed and is tried again: {redacted(failure.log)}",
+                file=sys.stderr,
             )
             self._end(tune_id, progress, "failed", failure.at_s, failure.reason, retried=True)
             progress.attempt += 1
 
     def _fail(self, tune_id: str, progress: _Progress, failure: Failure) -> None:
-        print(f"trial {progress.number} failed: {failure.log}", file=sys.stderr)
+        print(f"trial {progress.number} failed: {redacted(failure.log)}", file=sys.stderr)
         self._end(tune_id, progress, "failed", failure.at_s, failure.reason)
-        self._count_failure(failure.reason)
+        self._count_failure(redacted(failure.reason))
 
     def _note_incumbent(self, report: Mapping[str, Any], state: Any) -> None:
         self.incumbent = Incumbent(**{name: report[name] for name in Incumbent.model_fields})
@@ -293,7 +295,7 @@ class Recorder(tune.Callback):
             epoch=progress.epoch,
             status=status,
             retried=retried,
-            reason=reason,
+            reason=None if reason is None else redacted(reason),
             at_s=at_s,
             told_score=told,
             unstopped=self._unstopped(progress) if status == "stopped" else None,

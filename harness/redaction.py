@@ -1,0 +1,109 @@
+"""Secrets out of texts, before they reach a log, a result file or the report.
+
+Whatever a trial raises ends up in files that people send around, and an exception's text may hold
+all of its process's environment, or the URL of a bucket with its password.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, TextIO, TypeVar
+
+HIDDEN = "***"
+
+_SECRET_NAME = (
+    r"(?:[A-Za-z0-9_.-]*(?:token|secret|passw(?:or)?d|passphrase|credential|api_?-?key|access_?-?key|"
+    r"private_?-?key|signature|connection_?string)[A-Za-z0-9_.-]*|(?:[A-Za-z0-9_]+_)?(?:key|auth|pwd))"
+)
+_PATTERNS = (
+    # scheme://user:password@host and scheme://token@host
+    (re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@'\"]+@"), rf"\g<1>{HIDDEN}@"),
+    # NAME=value, "name": "value", ?name=value
+    (
+        re.compile(
+            rf"(?<![A-Za-z0-9_.-])({_SECRET_NAME}['\"]?\s*(?:=|:)\s*)"
+            r"(?:'[^']*'|\"[^\"]*\"|[^\s'\",;&)}\]]+)",
+            re.IGNORECASE,
+        ),
+        rf"\g<1>{HIDDEN}",
+    ),
+    (re.compile(r"\b((?:Bearer|Basic)\s+)[A-Za-z0-9+/=._~-]{8,}"), rf"\g<1>{HIDDEN}"),
+    # What GitHub, AWS, Hugging Face, OpenAI, Slack and Google give out is known by its beginning.
+    (
+        re.compile(
+            r"\b(?:gh[pousr]_|github_pat_|AKIA|ASIA|hf_|sk-|xox[abpr]-|AIza)[A-Za-z0-9_-]{12,}"
+        ),
+        HIDDEN,
+    ),
+)
+_NAME = re.compile(rf"^{_SECRET_NAME}$", re.IGNORECASE)
+_LEAST_LENGTH = 8
+"""A shorter value of the environment is a word that stands everywhere."""
+
+T = TypeVar("T")
+
+
+def redacted(text: str) -> str:
+    """The text with ``***`` in place of credentials in URLs, of what is assigned to a name that
+    says it is secret, and of the values that such names have in this process's environment."""
+    for value in sorted(_secrets(os.environ), key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    for pattern, replacement in _PATTERNS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def redacted_data(data: T) -> T:
+    """Plain data with its texts redacted, and what has a name that says it is secret."""
+    hidden: T = _redacted(data)
+    return hidden
+
+
+def _redacted(data: Any) -> Any:
+    if isinstance(data, str):
+        return redacted(data)
+    if isinstance(data, Mapping):
+        return {
+            name: HIDDEN if isinstance(value, str) and _NAME.match(str(name)) else _redacted(value)
+            for name, value in data.items()
+        }
+    if isinstance(data, list | tuple):
+        return [_redacted(item) for item in data]
+    return data
+
+
+def _secrets(environment: Mapping[str, str]) -> set[str]:
+    return {
+        value
+        for name, value in environment.items()
+        # A path is where a secret lies, and no secret.
+        if len(value) >= _LEAST_LENGTH and not value.startswith("/") and _NAME.match(name)
+    }
+
+
+class RedactingStream(io.TextIOBase):
+    """A text stream that redacts what is written to another, line by line."""
+
+    def __init__(self, target: TextIO) -> None:
+        self._target, self._begun = target, ""
+
+    def write(self, text: str) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._target.write(redacted(line) + "\n")
+        return len(text)
+
+    def flush(self) -> None:
+        if self._begun:
+            self._target.write(redacted(self._begun))
+            self._begun = ""
+        self._target.flush()
+
+    def fileno(self) -> int:
+        return self._target.fileno()
+
+    def writable(self) -> bool:
+        return True
