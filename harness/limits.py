@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 from harness.clock import Clock
 from harness.cluster.storage import is_local
@@ -25,6 +26,7 @@ SAME_FAILURE = "the same failure"
 
 TIME_PERIOD_S, DISK_PERIOD_S = 0.5, 10.0
 GB = 1e9
+_SIGNAL = signal.SIGUSR1
 _DISK_IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -51,7 +53,12 @@ class StudyLimits:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Interrupt what is done inside (``KeyboardInterrupt``) once a limit is reached."""
+        """Interrupt what is done inside (``KeyboardInterrupt``) once a limit is reached.
+
+        In the main thread.
+        """
+        # Not Ctrl-C's own signal, which a job in the background of a shell ignores.
+        before = signal.signal(_SIGNAL, _interrupt)
         self._ended.clear()
         watcher = threading.Thread(target=self._watch, name="limits", daemon=True)
         watcher.start()
@@ -60,6 +67,7 @@ class StudyLimits:
         finally:
             with self._lock:
                 self._ended.set()
+            signal.signal(_SIGNAL, before)
 
     def note(self, error: OSError) -> None:
         """A write that failed: the study is stopped where the disk is full. Raises any other."""
@@ -79,7 +87,7 @@ class StudyLimits:
             with self._lock:
                 if not self._ended.is_set():
                     self.reached = reason
-                    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+                    signal.pthread_kill(threading.main_thread().ident or 0, _SIGNAL)
             return
 
     def _time(self) -> str | None:
@@ -98,6 +106,10 @@ class StudyLimits:
             if folder.exists() and (free := shutil.disk_usage(folder).free / GB) < least:
                 return f"only {free:.3g} GB are free at {folder} (--min-free-disk-gb {least:g})"
         return None
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def size_of(folder: Path) -> int:

@@ -16,7 +16,7 @@ HIDDEN = "***"
 
 _SECRET_NAME = (
     r"(?:[A-Za-z0-9_.-]*(?:token|secret|passw(?:or)?d|passphrase|credential|api_?-?key|access_?-?key|"
-    r"private_?-?key|signature|connection_?string)[A-Za-z0-9_.-]*|(?:[A-Za-z0-9_]+_)?(?:key|auth|pwd))"
+    r"private_?-?key|signature|connection_?string)s?(?:[_.-][A-Za-z0-9_.-]*)?|(?:[A-Za-z0-9_]+_)?(?:key|auth|pwd))"
 )
 _PATTERNS = (
     # scheme://user:password@host and scheme://token@host

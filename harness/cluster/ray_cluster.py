@@ -63,7 +63,8 @@ def ray_cluster(
     _log_to(log)
     wanted: dict[str, Any] = {"address": address}
     if address is None:
-        wanted = {"include_dashboard": not is_for_tasks}
+        # "local", as without an address Ray takes whatever cluster runs on this machine.
+        wanted = {"address": "local", "include_dashboard": not is_for_tasks}
     elif is_for_tasks:
         wanted["runtime_env"] = {"py_modules": PACKAGES}
     try:
