@@ -15,7 +15,8 @@ from harness.commands.run import run
 from harness.commands.show import show
 from harness.commands.surrogate import surrogate
 from harness.contract import HarnessError
-from harness.redaction import redact
+from harness.contract.text import printable
+from harness.redaction import redacted
 
 INTERRUPTED_EXIT_CODE = 130
 
@@ -41,7 +42,7 @@ def main() -> None:
     try:
         app()
     except HarnessError as error:
-        print(f"error: {redact(str(error))}", file=sys.stderr)
+        print(f"error: {redacted(printable(str(error)))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED_EXIT_CODE)

@@ -256,7 +256,7 @@ class LiveTable:
         reason = outcome if isinstance(outcome, str) else outcome.reason
         if isinstance(outcome, str) or outcome.status == "failed":
             name = self._board.rows[cell].name
-            self._live.console.print(f"{name} FAILED: {reason}", style="red", markup=False)
+            say(self._live.console, f"{name} FAILED: {reason}", "red")
         self._draw()
 
     def _draw(self) -> None:

@@ -14,7 +14,7 @@ from benchmarks.registry import BENCHMARKS, make_benchmark
 from benchmarks.space import describe_space
 from harness.clock import Clock, MonotonicClock, utc_timestamp
 from harness.console import say
-from harness.contract import DEVICE_NAMES, Benchmark, Dataset, Strategy
+from harness.contract import DEVICE_NAMES, Benchmark, Dataset, Strategy, UsageError
 from harness.contract.records import (
     CellRecord,
     StrategyRecord,
@@ -23,13 +23,20 @@ from harness.contract.records import (
 from harness.decided import DecidedStudy
 from harness.devices import decide_budget
 from harness.executor import Executor, Outcomes, open_executor
+from harness.limits import (
+    SAME_FAILURE,
+    SAME_FAILURE_EXIT_CODE,
+    STOPPED_EXIT_CODE,
+    StudyLimits,
+)
 from harness.live import Expected, display, duration
 from harness.problem import make_problem
 from harness.provenance import git_state, machine, rerun_command, versions
-from harness.redaction import redacted
+from harness.redaction import redacted_data
 from harness.retraining.run import retrain_incumbents
 from harness.store import LOG_FILE, RunStore
 from harness.study import StudyConfig
+from reports.run import CellKey
 from strategies.check import build_plan, misfit
 from strategies.registry import STRATEGIES, resolve
 
@@ -37,7 +44,7 @@ from strategies.registry import STRATEGIES, resolve
 def run_study(config: StudyConfig, console: Console) -> int:
     """Run every cell that is not finished yet, then write tables and report.
 
-    Returns the exit code: 0, or 1 where a cell failed.
+    Returns the exit code: 0, 1 where a cell failed, or one of :mod:`harness.limits`.
 
     Raises:
         UsageError: something about the request is wrong; nothing was started.
@@ -56,7 +63,9 @@ def run_study(config: StudyConfig, console: Console) -> int:
     describe_space(benchmark.space(), benchmark.mutable)  # refused here, before anything starts
     out = config.out or Path("runs") / f"{config.benchmark}-{utc_timestamp().replace(':', '')[:17]}"
     store = RunStore(out)
+    limits = StudyLimits(config, out, clock)
     with store.locked():
+        limits.refuse_full_disk()
         config = store.with_what_was_told(config)
         dataset = benchmark.find_data(config.data_dir)
         log = out / LOG_FILE
@@ -71,12 +80,20 @@ def run_study(config: StudyConfig, console: Console) -> int:
             record = _study_record(study, left_out, executor, store.folder)
             resumed = store.begin(record)
             _announce(console, study, executor, out, resumed)
+            outcomes: Outcomes = {}
             try:
-                outcomes = _run_cells(study, executor, store, console, clock)
-                retrain_incumbents(study, executor, store, console, clock)
+                with limits.watched():
+                    outcomes = _run_cells(study, executor, store, console, clock)
+                    retrain_incumbents(study, executor, store, console, clock)
             except KeyboardInterrupt:
-                _say_how_to_go_on(console, study, record.command, store)
-                raise
+                _say_how_to_go_on(console, study, record.command, store, limits.reached)
+                if limits.reached is None:
+                    raise
+            except OSError as error:
+                limits.note(error)
+                _say_how_to_go_on(console, study, record.command, store, limits.reached)
+    if limits.reached is not None:
+        return _report_of_stopped(out, console)
     # Late: seaborn and scipy take seconds that a mistake need not wait for to be told.
     from reports.build import build_report
 
@@ -85,7 +102,31 @@ def run_study(config: StudyConfig, console: Console) -> int:
     for (strategy, seed), reason in failed.items():
         say(console, f"failed: {strategy} seed {seed}: {reason}", "red")
     say(console, f"report: {report}")
+    return _exit_code(failed, console)
+
+
+def _exit_code(failed: dict[CellKey, str], console: Console) -> int:
+    again = [cell for cell, reason in failed.items() if reason.startswith(SAME_FAILURE)]
+    for strategy, seed in again:
+        say(
+            console,
+            f"ALERT: {strategy} seed {seed} was ended early, as its trials failed alike one after "
+            "the other: a bug, not bad luck",
+            "bold red",
+        )
+    if again:
+        return SAME_FAILURE_EXIT_CODE
     return 1 if failed else 0
+
+
+def _report_of_stopped(out: Path, console: Console) -> int:
+    from reports.build import build_report
+
+    try:
+        say(console, f"report so far: {build_report(out)}")
+    except UsageError as error:  # where the disk is full
+        say(console, f"no report: {error}", "yellow")
+    return STOPPED_EXIT_CODE
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -175,7 +216,7 @@ def _study_record(
         goal=config.goal,
         decisions=config.decisions,
     )
-    return StudyRecord.model_validate(redacted(record.model_dump()))
+    return StudyRecord.model_validate(redacted_data(record.model_dump()))
 
 
 def _announce(
@@ -218,11 +259,14 @@ def _run_cells(
         return executor.run(study, store, shown)
 
 
-def _say_how_to_go_on(console: Console, study: DecidedStudy, command: str, store: RunStore) -> None:
+def _say_how_to_go_on(
+    console: Console, study: DecidedStudy, command: str, store: RunStore, limit: str | None
+) -> None:
     done = sum(isinstance(store.finished(*cell), CellRecord) for cell in study.cells)
+    why = "interrupted" if limit is None else f"stopped: {limit}"
     say(
         console,
-        f"interrupted: {done} of {len(study.cells)} cells are done and kept. Go on with:\n"
+        f"{why}: {done} of {len(study.cells)} cells are done and kept. Go on with:\n"
         f"  {command}\nor see what there is so far with:\n"
         f"  python -m harness report {shlex.quote(str(store.folder))}",
     )

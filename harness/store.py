@@ -25,9 +25,14 @@ CHANGING = frozenset(
 )  # fmt: skip
 """Fields of a study record that may differ between a run and its resumption."""
 
-UNSTATED = frozenset({"address", "storage", "data_dir", "out", "costs", "targets", "retrain"})
-"""Fields of a study's configuration that say where, what to look for in its report, or what comes
-after the cells: not what the cells are."""
+UNSTATED = frozenset(
+    {
+        "address", "storage", "data_dir", "out", "costs", "targets", "retrain", "max_hours",
+        "max_disk_gb", "min_free_disk_gb",
+    }
+)  # fmt: skip
+"""Fields of a study's configuration that say where, for how long, what to look for in its report,
+or what comes after the cells: not what the cells are."""
 
 
 class RunStore:

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from harness.contract import UsageError
-from harness.contract.records import ConfigValue
+from harness.contract.records import MAX_TARGETS, ConfigValue
 
 MAX_SEED = 2**32 - 1
 """numpy's global generator takes no larger seed."""
@@ -99,7 +99,7 @@ def _as_list(given: object) -> object:
 
 
 Seeds = Annotated[list[int], BeforeValidator(parse_seeds)]
-Targets = Annotated[list[float], BeforeValidator(parse_targets)]
+Targets = Annotated[list[float], BeforeValidator(parse_targets), Field(max_length=MAX_TARGETS)]
 Names = Annotated[list[str], BeforeValidator(_as_names), Field(min_length=1)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -136,6 +136,10 @@ class StudyConfig(BaseModel):
     devices_per_worker: Positive | None = None
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
     max_same_failures: Annotated[int, Field(ge=0)] = 3
+    max_trials: Annotated[int, Field(ge=1)] | None = None
+    max_hours: Positive | None = None
+    max_disk_gb: Positive | None = None
+    min_free_disk_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     targets: Targets | None = None
     goal: Text | None = None
     decisions: Annotated[list[Text], BeforeValidator(_as_list)] = []

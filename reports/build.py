@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.contract import UsageError
 from harness.contract.files import write_atomically
 from reports.analysis import analyse
-from reports.analysis.frames import report_rows
+from reports.analysis.frames import report_columns
 from reports.merge import group_runs
 from reports.page import render_page
 from reports.store import read_run
@@ -30,12 +30,12 @@ def build_report(run: Path) -> Path:
     """
     with _no_garbage_collection():
         (group,) = group_runs([read_run(run)])
-        rows = report_rows(group.run)
-        analysis = analyse(group.run, rows)
+        columns = report_columns(group.run)
+        analysis = analyse(group.run, columns)
         report = run / REPORT_FILE
         try:
             # Before the page, which has links to what there is.
-            write_results(group.run, rows, analysis.summary)
+            write_results(run, columns, analysis.summary)
             write_atomically(report, render_page([(group, analysis)], report))
         except OSError as error:
             raise UsageError(f"cannot write the report into {run}: {error.strerror}") from None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from harness.contract.records import CellRecord, Report, RetrainRecord, StudyRecord, TrialEnd
+from reports.columns import ReportColumns, StoredReports
 
 CellKey = tuple[str, int]
 """(strategy, seed)"""
@@ -19,10 +22,17 @@ class Cell:
     """
 
     record: CellRecord
-    reports: tuple[Report, ...]
+    reports: Sequence[Report]
     ends: tuple[TrialEnd, ...]
     retrained: RetrainRecord | None = None
     not_retrained: str | None = None
+
+    @cached_property
+    def columns(self) -> ReportColumns:
+        """The reports again: to be preferred where many cells are gone through."""
+        if isinstance(self.reports, StoredReports):
+            return self.reports.columns
+        return ReportColumns.of(self.reports)
 
 
 @dataclass(frozen=True)

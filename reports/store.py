@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from harness.contract import UsageError
 from harness.contract.records import (
@@ -21,7 +23,10 @@ from harness.contract.records import (
     StudyRecord,
     TrialEnd,
 )
+from reports.columns import ReportColumns, StoredReports
 from reports.run import Cell, CellKey, Run
+from reports.stored_file import UnreadableError as UnreadableError
+from reports.stored_file import read_stored_file
 
 STUDY_FILE, CELLS_FOLDER, CELL_FILE, EVENTS_FILE, RETRAINED_FILE = (
     "study.json", "cells", "cell.json", "events.jsonl", "retrained.json",
@@ -30,11 +35,17 @@ STUDY_FILE, CELLS_FOLDER, CELL_FILE, EVENTS_FILE, RETRAINED_FILE = (
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.")
 _MAX_SLUG = 200
 
+# What a stranger's run may be at most, so that a report on it ends. Twenty times the largest that
+# was ever made.
+_MAX_CELLS = 20_000
+_MAX_STUDY_BYTES = 16 * 2**20
+_MAX_CELL_BYTES = 256 * 2**20
+_MAX_EVENTS_BYTES = 4 * 2**30
+"""Of all cells together."""
+_MAX_CONFIG_VALUES = 200_000_000
+"""Different parameters × reports: what a table of them all would hold."""
+
 AnyRecord = TypeVar("AnyRecord", bound=Record)
-
-
-class UnreadableError(UsageError):
-    """A file of the run store that is missing, damaged, or of another format version."""
 
 
 def cell_slug(strategy: str, seed: int) -> str:
@@ -70,6 +81,7 @@ def read_run(run: Path) -> Run:
         UsageError: ``run`` is no run folder, or its ``study.json`` cannot be read.
     """
     study = read_study(run)
+    _refuse_too_many(run, study)
     cells: dict[CellKey, Cell] = {}
     problems: dict[CellKey, str] = {}
     for strategy in study.strategies:
@@ -85,7 +97,30 @@ def read_run(run: Path) -> Run:
                 cells[key] = cell
             else:
                 problems[key] = f"its folder holds another cell: {found[0]}, seed {found[1]}"
+    parameters = {name for c in cells.values() for config in c.columns.configs for name in config}
+    if len(parameters) * sum(len(cell.reports) for cell in cells.values()) > _MAX_CONFIG_VALUES:
+        raise UsageError(
+            f"{run} names {len(parameters):,} different parameters, more than a report can show"
+        )
     return Run(run, study, cells, problems)
+
+
+def _refuse_too_many(run: Path, study: StudyRecord) -> None:
+    cells = len(study.strategies) * len(study.seeds)
+    if cells > _MAX_CELLS:
+        raise UsageError(f"{run} has {cells:,} cells, more than a report can show ({_MAX_CELLS:,})")
+    size = 0
+    for strategy in study.strategies:
+        for seed in study.seeds:
+            for name in (EVENTS_FILE, CELL_FILE):
+                # Those that are not there, or cannot be asked, are another's problem.
+                with contextlib.suppress(OSError):
+                    size += (cell_folder(run, strategy.name, seed) / name).stat().st_size
+    if size > _MAX_EVENTS_BYTES:
+        raise UsageError(
+            f"the cells of {run} hold {size / 2**30:,.1f} GiB, more than a report can show "
+            f"({_MAX_EVENTS_BYTES / 2**30:g} GiB)"
+        )
 
 
 def read_study(run: Path) -> StudyRecord:
@@ -99,14 +134,25 @@ def read_study(run: Path) -> StudyRecord:
             f"{run} is not a run folder: it has no {STUDY_FILE}; "
             "give the folder that `python -m harness run` printed, e.g. runs/NAME"
         )
-    return _read_record(run / STUDY_FILE, StudyRecord, str(run / STUDY_FILE))
+    path = run / STUDY_FILE
+    return _read_record(path, run, _MAX_STUDY_BYTES, StudyRecord, str(path))
 
 
 def read_cell(folder: Path) -> Cell:
     """Read one finished cell. Raises :class:`UnreadableError` with the reason."""
     record, content = _read_verified(folder)
-    reports: list[Report] = []
+    lines: list[bytes] = []
     ends: list[TrialEnd] = []
+    columns = ReportColumns.of(_reports(content, lines, ends))
+    reports = StoredReports(columns, b"\n".join(lines))
+    retrained = read_retrained(folder, record.incumbent)
+    if isinstance(retrained, str):
+        return Cell(record, reports, tuple(ends), not_retrained=retrained)
+    return Cell(record, reports, tuple(ends), retrained)
+
+
+def _reports(content: bytes, lines: list[bytes], ends: list[TrialEnd]) -> Iterator[Report]:
+    """The reports among events; their lines, and the ends, are put into the lists."""
     for number, line in enumerate(content.splitlines(), start=1):
         try:
             event = EventLine.validate_json(line)
@@ -115,13 +161,10 @@ def read_cell(folder: Path) -> Cell:
                 f"line {number} of {EVENTS_FILE} is not valid: {_first_mistake(error)}"
             ) from None
         if isinstance(event, Report):
-            reports.append(event)
+            lines.append(line)
+            yield event
         else:
             ends.append(event)
-    retrained = read_retrained(folder, record.incumbent)
-    if isinstance(retrained, str):
-        return Cell(record, tuple(reports), tuple(ends), not_retrained=retrained)
-    return Cell(record, tuple(reports), tuple(ends), retrained)
 
 
 def read_retrained(folder: Path, incumbent: Incumbent | None) -> RetrainRecord | str:
@@ -129,7 +172,13 @@ def read_retrained(folder: Path, incumbent: Incumbent | None) -> RetrainRecord |
     if not (folder / RETRAINED_FILE).exists():
         return f"there is no {RETRAINED_FILE}"
     try:
-        record = _read_record(folder / RETRAINED_FILE, RetrainRecord, RETRAINED_FILE)
+        record = _read_record(
+            folder / RETRAINED_FILE,
+            _run_of(folder),
+            _MAX_STUDY_BYTES,
+            RetrainRecord,
+            RETRAINED_FILE,
+        )
     except UnreadableError as error:
         return str(error)
     if incumbent is None or (record.trial, record.epoch) != (incumbent.trial, incumbent.epoch):
@@ -155,11 +204,9 @@ def _read_verified(folder: Path) -> tuple[CellRecord, bytes]:
         raise UnreadableError("not run: it has no folder")
     if not (folder / CELL_FILE).exists():
         raise UnreadableError(f"not finished: its folder has no {CELL_FILE}")
-    record = _read_record(folder / CELL_FILE, CellRecord, CELL_FILE)
-    try:
-        content = (folder / EVENTS_FILE).read_bytes()
-    except OSError as error:
-        raise UnreadableError(f"{EVENTS_FILE} cannot be read: {error.strerror}") from None
+    run = _run_of(folder)
+    record = _read_record(folder / CELL_FILE, run, _MAX_CELL_BYTES, CellRecord, CELL_FILE)
+    content = read_stored_file(folder / EVENTS_FILE, run, _MAX_EVENTS_BYTES, EVENTS_FILE)
     lines = content.count(b"\n")
     if content and not content.endswith(b"\n"):
         raise UnreadableError(f"{EVENTS_FILE} is truncated in line {lines + 1}")
@@ -172,16 +219,20 @@ def _read_verified(folder: Path) -> tuple[CellRecord, bytes]:
     return record, content
 
 
-def _read_record(path: Path, model: type[AnyRecord], name: str) -> AnyRecord:
-    """``name`` is what messages call the file."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UnreadableError(f"{name} cannot be read: {error.strerror}") from None
+def _run_of(cell: Path) -> Path:
+    """The run folder of a cell's: see :func:`cell_folder`."""
+    return cell.parent.parent
+
+
+def _read_record(
+    path: Path, root: Path, most_bytes: int, model: type[AnyRecord], name: str
+) -> AnyRecord:
+    """``name`` is what messages call the file; ``root``: see :func:`read_stored_file`."""
+    content = read_stored_file(path, root, most_bytes, name)
     if not content.strip():
         raise UnreadableError(f"{name} is empty")
     try:
-        fields = json.loads(content)
+        fields = from_json(content)
     except ValueError as error:
         raise UnreadableError(f"{name} is damaged: not valid JSON ({error})") from None
     if not isinstance(fields, dict):

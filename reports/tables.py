@@ -13,48 +13,34 @@ import pyarrow.parquet as pq
 
 from harness.contract.files import write_atomically
 from harness.contract.records import FORMAT_VERSION, Summary
-from reports.analysis.frames import (
-    FLOAT_COLUMNS,
-    INTEGER_COLUMNS,
-    TEXT_COLUMNS,
-    config_columns,
-)
-from reports.run import Run
+from reports.analysis.frames import config_columns
+from reports.columns import ReportColumns
 
 RESULTS_FILE, SUMMARY_FILE = "results.parquet", "summary.json"
 _INT64 = range(-(2**63), 2**63)
 
 
-def write_results(run: Run, rows: list[dict[str, Any]], summary: Summary) -> tuple[Path, Path]:
+def write_results(run: Path, columns: ReportColumns, summary: Summary) -> tuple[Path, Path]:
     """Write both files into the run's folder, each whole or not at all; returns their paths.
 
-    ``rows``: as from :func:`reports.analysis.frames.report_rows`.
+    ``columns``: as from :func:`reports.analysis.frames.report_columns`.
     """
-    results, summary_json = run.path / RESULTS_FILE, run.path / SUMMARY_FILE
-    write_atomically(results, results_parquet(run, rows))
+    results, summary_json = run / RESULTS_FILE, run / SUMMARY_FILE
+    write_atomically(results, results_parquet(columns))
     write_atomically(summary_json, summary.model_dump_json(indent=2) + "\n")
     return results, summary_json
 
 
-def results_parquet(run: Run, rows: list[dict[str, Any]]) -> bytes:
+def results_parquet(columns: ReportColumns) -> bytes:
     """Every report of every cell as a Parquet file, ``format_version`` in its metadata.
 
     NaN stays NaN and ``None`` stays null. A configuration column whose values are of several
     types holds their JSON.
     """
-    types = {
-        **dict.fromkeys(TEXT_COLUMNS, pa.string()),
-        **dict.fromkeys(INTEGER_COLUMNS, pa.int64()),
-        **dict.fromkeys(FLOAT_COLUMNS, pa.float64()),
-        "is_incumbent": pa.bool_(),
-    }
-    columns = {
-        name: pa.array([row[name] for row in rows], type=kind) for name, kind in types.items()
-    }
-    columns |= {
-        name: _config_column([row.get(name) for row in rows]) for name in config_columns(run)
-    }
-    table = pa.table(columns).replace_schema_metadata({"format_version": str(FORMAT_VERSION)})
+    table = columns.plain
+    for name, values in config_columns(columns, None).items():
+        table = table.append_column(name, _config_column(values).take(columns.config_of))
+    table = table.replace_schema_metadata({"format_version": str(FORMAT_VERSION)})
     file = io.BytesIO()
     pq.write_table(table, file)
     return file.getvalue()

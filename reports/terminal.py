@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from harness.contract.text import printable
 from reports import units
 from reports.analysis import Analysis
 from reports.analysis.frames import records
@@ -21,17 +22,17 @@ def print_study(console: Console, analysis: Analysis) -> None:
     study = analysis.run.study
     unit = units.ComputeUnit.for_budget(study.devices.kind, study.budget_device_seconds)
     headline, *sentences = verdict_sentences(analysis, unit)
-    weak = [Text(f"• {line}", style="yellow") for line in caveats(analysis, unit)]
+    weak = [_text(f"• {line}", style="yellow") for line in caveats(analysis, unit)]
     console.print(
         Group(
-            Text(
+            _text(
                 f"{study.benchmark.name} · {study.executor} · "
                 f"{unit.text(study.budget_device_seconds)} per strategy and seed · "
                 f"{units.counted(len(study.seeds), 'seed')}",
                 style="dim",
             ),
-            Text(headline, style="bold"),
-            Text(" ".join(sentences)),
+            _text(headline, style="bold"),
+            _text(" ".join(sentences)),
             *([Text("\nWhat weakens this", style="bold yellow"), *weak] if weak else []),
             Padding(_ranking(analysis, unit, is_wide=console.width >= WIDE_COLUMNS), (1, 0, 0, 0)),
         )
@@ -50,7 +51,9 @@ def _ranking(analysis: Analysis, unit: units.ComputeUnit, is_wide: bool) -> Tabl
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        title=f"mean {metric} of the incumbent" + (", 95 % interval" if found.seeds > 2 else ""),
+        title=_text(
+            f"mean {metric} of the incumbent" + (", 95 % interval" if found.seeds > 2 else "")
+        ),
         caption="= cannot be told from the best" if ties else None,
         title_justify="left",
         caption_justify="left",
@@ -73,9 +76,13 @@ def _ranking(analysis: Analysis, unit: units.ComputeUnit, is_wide: bool) -> Tabl
                 units.quantity(row["mean_rank"]),
                 *(_mean_count(row[column]) for column in ("trials", "epochs_run")),
             ]
-        # Text, not markup: a strategy may be called "[red]".
-        table.add_row(Text(row["strategy"]), "=" if row["strategy"] in ties else "", *cells)
+        table.add_row(_text(row["strategy"]), "=" if row["strategy"] in ties else "", *cells)
     return table
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Neither markup (a strategy may be called "[red]") nor control characters."""
+    return Text(printable(text), style=style)
 
 
 def _mean_count(value: float) -> str:

@@ -109,7 +109,7 @@ def _numbers(
     )
 
 
-def _first_epoch_seconds(reports: tuple[Report, ...]) -> float | None:
+def _first_epoch_seconds(reports: Sequence[Report]) -> float | None:
     """Mean seconds of training and evaluation in the first epochs of the trials that began before
     anything was reported: those that no strategy has chosen yet, so that it is the training's speed
     and nothing of the search's."""
@@ -135,7 +135,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _trial_digests(reports: tuple[Report, ...]) -> str:
+def _trial_digests(reports: Sequence[Report]) -> str:
     decisions: dict[int, list[object]] = {}
     for report in reports:
         config = {name: without_last_digits(value) for name, value in report.config.items()}

@@ -27,6 +27,7 @@ from harness.console import say
 from harness.contract import UsageError
 from harness.contract.check import CheckRecord, CheckRow
 from harness.contract.records import StudyRecord
+from harness.contract.text import printable
 from harness.study import StudyConfig, make_study
 from reports.analysis import analyse
 from reports.store import read_run
@@ -75,7 +76,7 @@ def run_check(plan: CheckPlan, console: Console, summary: Path | None, is_github
     print_check(console, check)
     if is_github:
         for line in workflow_commands(check):
-            print(line)
+            print(printable(line))
     say(console, f"details: {plan.out / PAGE}")
     return check.exit_code
 

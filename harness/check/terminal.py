@@ -10,6 +10,7 @@ from rich.text import Text
 from harness.check.outputs import HEADER, cells_of
 from harness.console import say
 from harness.contract.check import CheckRecord, Mark
+from harness.contract.text import printable
 
 STYLES: dict[Mark, str] = {
     "+": "green", "-": "bold red", "!": "bold red", "?": "yellow", "x": "dim", "~": "",
@@ -31,9 +32,9 @@ def print_check(console: Console, check: CheckRecord) -> None:
     for row in check.rows:
         cells = cells_of(row)
         # Text, not markup: a strategy may be called "[red]".
-        table.add_row(*(Text(cells[i], style=STYLES[row.mark]) for i in shown))
+        table.add_row(*(Text(printable(cells[i]), style=STYLES[row.mark]) for i in shown))
     console.print(table)
     for row in check.rows:
         if row.mark not in "~+":
             say(console, f"{row.mark} {row.strategy}, {row.title}: {row.reason}")
-    console.print(Text(check.headline, style="bold"))
+    console.print(Text(printable(check.headline), style="bold"))

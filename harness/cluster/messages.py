@@ -8,7 +8,7 @@ from typing import Any
 from harness.contract.benchmark import Config
 from harness.contract.records import Kind, Parent
 from harness.ledger import Charge
-from harness.redaction import redact
+from harness.redaction import redacted
 from harness.tuning.results import Failure
 
 
@@ -90,5 +90,5 @@ class EpochError(Exception):
     def __init__(
         self, reason: str, log: str = "", at_s: float = 0.0, is_death: bool = False
     ) -> None:
-        super().__init__(redact(reason), redact(log), at_s, is_death)
+        super().__init__(redacted(reason), redacted(log), at_s, is_death)
         self.failure = Failure(reason, log or reason, at_s, is_death)

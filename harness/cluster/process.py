@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
-from types import TracebackType
 from typing import Any
 
 import ray
@@ -14,7 +12,7 @@ from harness.cluster.loopback import is_loopback, worker_variables
 from harness.cluster.ray_cluster import PACKAGES
 from harness.cluster.spec import ClusterSpec
 from harness.contract.registry import module_of_file
-from harness.redaction import redact
+from harness.redaction import RedactingStream
 from strategies.registry import STRATEGIES
 
 TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
@@ -22,8 +20,11 @@ TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
 
 
 def connect(spec: ClusterSpec) -> None:
-    """Connect this process to the study's cluster, and register the user's own files."""
-    sys.excepthook = _print_redacted
+    """Connect this process to the study's cluster, and register the user's own files.
+
+    From here on no secret reaches its log.
+    """
+    sys.stdout, sys.stderr = RedactingStream(sys.stdout), RedactingStream(sys.stderr)
     # Without it, Ray Train's State API client gives up where a machine runs two clusters, and a
     # stopped group's devices stay taken.
     runtime_env: dict[str, Any] = {"env_vars": {"RAY_ADDRESS": spec.ray_address} | TRAIN_SETTINGS}
@@ -40,10 +41,3 @@ def connect(spec: ClusterSpec) -> None:
             registry.add_file(path)
             # Its classes travel to the workers by value.
             ray.cloudpickle.register_pickle_by_value(module_of_file(path))
-
-
-def _print_redacted(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> None:
-    """What ends the process goes to a log file that is kept."""
-    print(redact("".join(traceback.format_exception(kind, error, trace))), file=sys.stderr)

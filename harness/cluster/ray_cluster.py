@@ -20,6 +20,7 @@ from harness.cluster.ray_address import find_cluster
 from harness.contract import DeviceKind, UsageError
 from harness.devices import ClusterDevices
 from harness.provenance import cpu_model
+from harness.redaction import redacted
 
 PACKAGES = [harness, strategies, benchmarks, reports]
 """What a node needs of this project."""
@@ -142,7 +143,12 @@ def _screen_to(log: Path) -> Iterator[None]:
 def _log_to(log: Path) -> None:
     """Send what Ray logs in this process to the run's log instead of the screen."""
     handler = logging.FileHandler(log)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("ray")
     logger.handlers = [handler]
     logger.propagate = False
+
+
+class _RedactingFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))

@@ -7,7 +7,7 @@ import uuid
 
 from harness.cluster.storage import REACHES_ALL, open_storage
 from harness.contract import UsageError
-from harness.redaction import redact, redact_about
+from harness.redaction import redacted, redacted_about
 
 TIMEOUT_S = 120.0
 
@@ -35,14 +35,14 @@ def check_every_node_reaches(storage: str) -> None:
         for host, answer in answers.items():
             if (reason := ray.get(answer, timeout=TIMEOUT_S)) is not None:
                 raise UsageError(
-                    f"--storage {redact(storage)} is not the same place for all nodes: {host} "
+                    f"--storage {redacted(storage)} is not the same place for all nodes: {host} "
                     f"does not see what this node wrote ({reason}); give a path on a disk that "
                     f"they share, or {REACHES_ALL}"
                 )
     except ray.exceptions.GetTimeoutError:
         raise UsageError(
             f"the cluster's nodes did not say within {TIMEOUT_S:g} s whether they reach "
-            f"--storage {redact(storage)}: are they busy with something else?"
+            f"--storage {redacted(storage)}: are they busy with something else?"
         ) from None
     finally:
         with contextlib.suppress(Exception):  # the answer matters more than an empty file
@@ -53,5 +53,5 @@ def _why_not(storage: str, probe: str) -> str | None:
     try:
         open_storage(storage).read(probe)
     except Exception as error:  # every driver raises its own kinds
-        return redact_about(storage, f"{type(error).__name__}: {error}")
+        return redacted_about(storage, f"{type(error).__name__}: {error}")
     return None

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.contract import UsageError
 from harness.contract.files import write_atomically
-from harness.redaction import HIDDEN, redact, redact_about
+from harness.redaction import HIDDEN, redacted, redacted_about
 
 REACHES_ALL = "an fsspec URL that every node reaches (s3://…, gs://…)"
 
@@ -111,13 +111,13 @@ def open_storage(storage: str) -> Storage:
         place.write(probe, b"")
         place.remove(probe)
     except Exception as error:  # every driver raises its own kinds
-        reason = redact_about(storage, f"{type(error).__name__}: {error}")
+        reason = redacted_about(storage, f"{type(error).__name__}: {error}")
         hint = f"Give a local path, or {REACHES_ALL} whose driver is installed."
         if f"{HIDDEN}@" in storage or f"={HIDDEN}" in storage:
             hint = f"Put the credentials that are not shown in place of {HIDDEN}."
         # Not "from error": its text, with whatever the URL holds, would be in the log.
         raise UsageError(
-            f"--storage {redact(storage)} cannot be written: {reason}. {hint}"
+            f"--storage {redacted(storage)} cannot be written: {reason}. {hint}"
         ) from None
     return place
 

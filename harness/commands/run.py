@@ -11,9 +11,9 @@ from rich.console import Console
 from harness.commands.options import parse_options
 from harness.study import StudyConfig, make_study
 
-COMPUTE, WHERE, VIRTUAL, REPORT, MORE = (
+COMPUTE, WHERE, VIRTUAL, REPORT, LIMITS, MORE = (
     "What a cell holds", "Where it runs and writes", "With --executor virtual",
-    "What the report shows", "More",
+    "What the report shows", "When it stops early", "More",
 )  # fmt: skip
 
 
@@ -165,7 +165,37 @@ def run(
         int | None,
         typer.Option(
             help="End a cell when so many trials in a row fail alike; 0: never. [default: 3]",
-            rich_help_panel=MORE,
+            rich_help_panel=LIMITS,
+        ),
+    ] = None,
+    max_trials: Annotated[
+        int | None,
+        typer.Option(
+            help="End a cell when so many of its trials have ended, whatever budget is left. "
+            "[default: no limit]",
+            rich_help_panel=LIMITS,
+        ),
+    ] = None,
+    max_hours: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop the study after so many hours of wall-clock; the same command goes on. "
+            "[default: no limit]",
+            rich_help_panel=LIMITS,
+        ),
+    ] = None,
+    max_disk_gb: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop the study when run folder and storage hold more. [default: no limit]",
+            rich_help_panel=LIMITS,
+        ),
+    ] = None,
+    min_free_disk_gb: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop the study when a disk that it writes to has less free. [default: 1]",
+            rich_help_panel=LIMITS,
         ),
     ] = None,
     retrain: Annotated[
@@ -205,6 +235,10 @@ def run(
         "benchmark_files": benchmark_file or None,
         "data_seed": data_seed,
         "max_same_failures": max_same_failures,
+        "max_trials": max_trials,
+        "max_hours": max_hours,
+        "max_disk_gb": max_disk_gb,
+        "min_free_disk_gb": min_free_disk_gb,
         "retrain": retrain,
     }
     study = make_study({k: v for k, v in given.items() if v is not None}, config)

@@ -12,9 +12,20 @@ last: a cell without a valid one is not finished), ``cells/…/retrained.json``
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    StringConstraints,
+    TypeAdapter,
+    field_validator,
+    model_validator,
+)
 
 from harness.contract.benchmark import DeviceKind, Mode
 
@@ -36,6 +47,24 @@ CellStatus = Literal["completed", "failed"]
 
 ConfigValue = bool | int | float | str | None
 
+# A run folder may come from anybody: within these bounds no sum, no product and no loop over a
+# number gets out of hand.
+Count = Annotated[int, Field(ge=0, le=10**12)]
+Slots = Annotated[int, Field(ge=0, le=10_000)]
+Epochs = Annotated[int, Field(ge=0, le=10**9)]
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
+Seconds = Annotated[float, Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
+"""30,000 years; below zero only by rounding."""
+Devices = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+Name = Annotated[str, StringConstraints(max_length=1000)]
+MAX_STRATEGIES, MAX_SEEDS, MAX_TARGETS, MAX_PARAMETERS, MAX_CHOICES = 200, 10_000, 50, 500, 10_000
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    if len(set(values)) < len(values):
+        raise ValueError("the same one twice")
+    return values
+
 
 class Record(BaseModel):
     """Strict about unknown fields, at home with NaN and ±inf."""
@@ -46,15 +75,15 @@ class Record(BaseModel):
 class Parent(Record):
     """The checkpoint that a report's weights descend from, where it is another trial's."""
 
-    trial: int
-    epoch: int
+    trial: Count
+    epoch: Epochs
 
 
 class Span(Record):
     """A stretch of a slot's time, in seconds of wall-clock, spent on one kind of work."""
 
     kind: Kind
-    seconds: float
+    seconds: Seconds
 
 
 class Report(Record):
@@ -65,23 +94,23 @@ class Report(Record):
     """
 
     type: Literal["report"] = "report"
-    trial: int
+    trial: Count
     tune_id: str
-    attempt: int = 0
-    slot: int
+    attempt: Count = 0
+    slot: Slots
     config: dict[str, ConfigValue]
-    epoch: int
+    epoch: Epochs
     validation_score: float
     validation_loss: float | None = None
     train_loss: float | None = None
     test_score: float | None = None
-    started_s: float
-    reported_s: float
+    started_s: Seconds
+    reported_s: Seconds
     spans: list[Span] = []
-    trial_device_seconds: dict[Kind, float]
-    held_device_seconds: float
+    trial_device_seconds: dict[Kind, Seconds]
+    held_device_seconds: Seconds
     decision: Decision
-    rung: int | None = None
+    rung: Epochs | None = None
     parent: Parent | None = None
     is_incumbent: bool = False
 
@@ -98,14 +127,14 @@ class TrialEnd(Record):
     """How a trial ended: one line per trial, and one per failed attempt (``retried``)."""
 
     type: Literal["end"] = "end"
-    trial: int
-    attempt: int = 0
+    trial: Count
+    attempt: Count = 0
     config: dict[str, ConfigValue]
-    epoch: int
+    epoch: Epochs
     status: TrialStatus
     retried: bool = False
     reason: str | None = None
-    at_s: float
+    at_s: Seconds
     told_score: float | None = None
     """The score the searcher was told for this trial (a failure's is the worst finite one)."""
     unstopped: Unstopped | None = None
@@ -120,55 +149,55 @@ EventLine = TypeAdapter[Report | TrialEnd](
 class LedgerRow(Record):
     """Device-seconds of one kind, charged to one trial (``None``: to no trial)."""
 
-    trial: int | None
+    trial: Count | None
     kind: Kind
-    device_seconds: float
+    device_seconds: Seconds
 
 
 class InFlight(Record):
     """Work under way at the cut: charged, counted for nobody."""
 
-    trial: int
-    epoch: int
-    device_seconds: float
+    trial: Count
+    epoch: Epochs
+    device_seconds: Seconds
 
 
 class Incumbent(Record):
     """The best configuration by validation score, and when it became known."""
 
-    trial: int
-    epoch: int
+    trial: Count
+    epoch: Epochs
     config: dict[str, ConfigValue]
     validation_score: float
     test_score: float | None
-    reported_s: float
-    held_device_seconds: float
+    reported_s: Seconds
+    held_device_seconds: Seconds
 
 
 class CellRecord(Record):
     """The end of a cell. ``reason`` says why, in one line (also for a completed cell)."""
 
     format_version: Literal[1] = FORMAT_VERSION
-    strategy: str
-    seed: int
+    strategy: Name
+    seed: Seed
     status: CellStatus
     reason: str
-    max_epochs: int
-    rungs: list[int] = []
+    max_epochs: Epochs
+    rungs: Annotated[list[Epochs], Field(max_length=1000)] = []
     settings: dict[str, Any] = {}
     warnings: list[str] = []
-    slots: int
-    devices: float
-    budget_device_seconds: float
-    held_device_seconds: float
-    setup_seconds: float
-    wall_seconds: float
-    searcher_seconds: float
+    slots: Slots
+    devices: Seconds
+    budget_device_seconds: Seconds
+    held_device_seconds: Seconds
+    setup_seconds: Seconds
+    wall_seconds: Seconds
+    searcher_seconds: Seconds
     ledger: list[LedgerRow]
     in_flight: list[InFlight] = []
     incumbent: Incumbent | None
-    trials: dict[TrialStatus, int]
-    events: int
+    trials: dict[TrialStatus, Count]
+    events: Count
     events_sha256: str
 
 
@@ -179,28 +208,43 @@ class ParameterRecord(Record):
     low: float | None = None
     high: float | None = None
     log: bool = False
-    choices: list[ConfigValue] = []
+    choices: Annotated[list[ConfigValue], Field(max_length=MAX_CHOICES)] = []
     mutable: bool = False
+
+    @model_validator(mode="after")
+    def _is_a_range_or_choices(self) -> ParameterRecord:
+        if self.type == "categorical":
+            if not self.choices:
+                raise ValueError("a categorical parameter needs choices")
+        elif (
+            self.low is None
+            or self.high is None
+            or not -math.inf < self.low <= self.high < math.inf
+        ):
+            raise ValueError("low and high must be finite numbers, low at most high")
+        elif self.log and self.low <= 0:
+            raise ValueError("a logarithmic range must lie above 0")
+        return self
 
 
 class BenchmarkRecord(Record):
-    name: str
+    name: Name
     options: dict[str, ConfigValue]
-    metric: str
+    metric: Name
     mode: Mode
-    test_metric: str | None
-    max_epochs: int
-    space: dict[str, ParameterRecord]
+    test_metric: Name | None
+    max_epochs: Epochs
+    space: Annotated[dict[Name, ParameterRecord], Field(max_length=MAX_PARAMETERS)]
     dataset_source: str
     dataset_sha256: str
-    data_seed: int
+    data_seed: Seed
     caveats: list[str] = []
-    targets: list[float] = []
+    targets: Annotated[list[FiniteFloat], Field(max_length=MAX_TARGETS)] = []
     """Validation scores that are worth reaching, easiest first, fixed before anything ran."""
 
 
 class StrategyRecord(Record):
-    name: str
+    name: Name
     summary: str
     searcher: str
     scheduler: str
@@ -214,9 +258,9 @@ class DevicesRecord(Record):
 
     kind: DeviceKind
     model: str
-    slots: int
-    workers_per_trial: int
-    devices_per_worker: float
+    slots: Slots
+    workers_per_trial: Slots
+    devices_per_worker: Devices
 
     @property
     def per_slot(self) -> float:
@@ -233,17 +277,17 @@ class StudyRecord(Record):
     format_version: Literal[1] = FORMAT_VERSION
     study: dict[str, Any]
     benchmark: BenchmarkRecord
-    strategies: list[StrategyRecord]
+    strategies: Annotated[list[StrategyRecord], Field(max_length=MAX_STRATEGIES)]
     left_out: dict[str, str] = {}
     """Strategies that were asked for by ``all`` and cannot run here, with the reason."""
-    seeds: list[int]
+    seeds: Annotated[list[Seed], Field(max_length=MAX_SEEDS), AfterValidator(_distinct)]
     executor: Literal["cluster", "virtual"]
     is_deterministic: bool = False
     """Whether the same study gives the same results again."""
     costs: dict[str, float | int | str] | None = None
     """What a virtual executor charges for what it does not run."""
     devices: DevicesRecord
-    budget_device_seconds: float
+    budget_device_seconds: Seconds
     versions: dict[str, str]
     git_commit: str | None
     git_dirty: bool | None
@@ -254,6 +298,12 @@ class StudyRecord(Record):
     decisions: list[str] = []
     """Lines of the journal: why the study was made, and what followed from it."""
 
+    @field_validator("strategies")
+    @classmethod
+    def _have_names_of_their_own(cls, strategies: list[StrategyRecord]) -> list[StrategyRecord]:
+        _distinct([strategy.name for strategy in strategies])
+        return strategies
+
 
 class Retraining(Record):
     """An incumbent's configurations trained again from the start, with a seed that no cell had.
@@ -261,7 +311,7 @@ class Retraining(Record):
     ``reason``: why there are no scores.
     """
 
-    seed: int
+    seed: Seed
     validation_score: float | None
     test_score: float | None
     reason: str | None = None
@@ -271,8 +321,8 @@ class RetrainRecord(Record):
     """``cells/…/retrained.json``: outside the budget. ``trial``, ``epoch``: the incumbent's."""
 
     format_version: Literal[1] = FORMAT_VERSION
-    trial: int
-    epoch: int
+    trial: Count
+    epoch: Epochs
     retrainings: list[Retraining]
 
 

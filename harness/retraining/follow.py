@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from harness.contract import Benchmark, Config
 from harness.contract.records import Retraining
+from harness.redaction import redacted
 from harness.retraining.job import RetrainJob
 from harness.tuning.results import missing_metric
 
@@ -19,8 +20,10 @@ def follow(job: RetrainJob, benchmark: Benchmark, train_epoch: TrainEpoch) -> Re
     """Train a job to its end, or to the first epoch that fails or has no finite score."""
 
     def failed(epoch: int, reason: str) -> Retraining:
-        why = f"epoch {epoch} of {len(job.configs)}: {reason}"
-        return Retraining(seed=job.seed, validation_score=None, test_score=None, reason=why)
+        why = redacted(f"epoch {epoch} of {len(job.configs)}: {reason}")
+        return Retraining(
+            seed=job.seed, validation_score=None, test_score=None, reason=redacted(why)
+        )
 
     before = None
     metrics: Mapping[str, float] = {}

@@ -14,6 +14,7 @@ from harness.contract import Benchmark, Strategy
 from harness.contract.records import CellRecord, CellStatus, Incumbent, InFlight, LedgerRow
 from harness.ledger import CellAccount
 from harness.problem import make_problem
+from harness.redaction import redacted, redacted_data
 from harness.tuning.names import count_ids_of
 from harness.tuning.random_states import seed_globals
 from harness.tuning.recorder import Recorder
@@ -69,6 +70,7 @@ class CellTuning:
             slots=slots,
             devices_per_slot=spec.devices.per_slot,
             max_same_failures=spec.study.max_same_failures,
+            max_trials=spec.study.max_trials,
             keep_incumbent=keep_incumbent,
             is_followed=is_followed,
         )
@@ -95,11 +97,11 @@ class CellTuning:
             strategy=spec.strategy,
             seed=spec.seed,
             status=status,
-            reason=reason,
+            reason=redacted(reason),
             max_epochs=self.benchmark.max_epochs,
             rungs=list(plan.rungs),
-            settings=dict(plan.settings),
-            warnings=[*plan.warnings, *warnings],
+            settings=redacted_data(dict(plan.settings)),
+            warnings=redacted_data([*plan.warnings, *warnings]),
             slots=spec.devices.slots,
             devices=spec.devices.held,
             budget_device_seconds=spec.budget_device_seconds,
@@ -133,7 +135,7 @@ class CellTuning:
 
 def _outcome(spec: CellSpec, recorder: Recorder, account: CellAccount) -> tuple[CellStatus, str]:
     """How a cell ended, and why, in one line."""
-    if recorder.stop_reason is not None:
+    if recorder.stop_reason is not None and recorder.stop_status == "failed":
         return "failed", recorder.stop_reason
     if not recorder.started_trials:
         return "failed", "the searcher proposed no trial"
@@ -143,5 +145,6 @@ def _outcome(spec: CellSpec, recorder: Recorder, account: CellAccount) -> tuple[
         return "failed", "no valid result: every trial failed or diverged"
     if account.ended_s < spec.budget_seconds:
         share = account.ended_s / spec.budget_seconds
-        return "completed", f"the searcher ended after {share:.0%} of the budget"
+        why = recorder.stop_reason or "the searcher ended"
+        return "completed", f"{why} after {share:.0%} of the budget"
     return "completed", "the budget was spent"

@@ -22,12 +22,15 @@ from ray.tune.experiment import Trial
 from harness.cell import CellProgress
 from harness.contract import Benchmark
 from harness.contract.records import (
+    CellStatus,
     ConfigValue,
     Incumbent,
     TrialEnd,
     TrialStatus,
     Unstopped,
 )
+from harness.limits import SAME_FAILURE
+from harness.redaction import redacted
 from harness.tuning.event_log import EventLog
 from harness.tuning.names import trial_number
 from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure, ScoresAhead
@@ -69,6 +72,7 @@ class Recorder(tune.Callback):
         devices_per_slot: what a slot's second costs in device-seconds.
         slots: how many slots the cell holds.
         max_same_failures: end the cell when so many trials in a row fail alike (0: never).
+        max_trials: end the cell when so many trials have ended (``None``: never).
         keep_incumbent: called with each new incumbent and its weights, in the executor's own form.
         is_followed: as of :class:`EventLog`.
     """
@@ -84,6 +88,7 @@ class Recorder(tune.Callback):
         slots: int,
         devices_per_slot: float,
         max_same_failures: int,
+        max_trials: int | None,
         keep_incumbent: Callable[[Incumbent, Any], None],
         is_followed: bool,
     ) -> None:
@@ -91,7 +96,7 @@ class Recorder(tune.Callback):
         self._scheduler, self._told = scheduler, told
         self._rungs = frozenset(rungs)
         self._slots, self._devices_per_slot = slots, devices_per_slot
-        self._max_same_failures = max_same_failures
+        self._max_same_failures, self._max_trials = max_same_failures, max_trials
         self._events = EventLog(folder / "events.jsonl", is_followed=is_followed)
         self._keep_incumbent = keep_incumbent
         self._trials: dict[str, _Progress] = {}
@@ -102,6 +107,7 @@ class Recorder(tune.Callback):
         self.incumbent: Incumbent | None = None
         self.saw_cut = False
         self.stop_reason: str | None = None
+        self.stop_status: CellStatus = "failed"
 
     def __getstate__(self) -> dict[str, Any]:
         """Tune pickles its callbacks for ``Tuner.restore``; a cell is never restored, but led
@@ -254,15 +260,16 @@ class Recorder(tune.Callback):
     def _write_retries(self, tune_id: str, progress: _Progress, failures: list[Failure]) -> None:
         for failure in failures:
             print(
-                f"trial {progress.number} failed and is tried again: {failure.log}", file=sys.stderr
+                f"trial {progress.number} failed and is tried again: {redacted(failure.log)}",
+                file=sys.stderr,
             )
             self._end(tune_id, progress, "failed", failure.at_s, failure.reason, retried=True)
             progress.attempt += 1
 
     def _fail(self, tune_id: str, progress: _Progress, failure: Failure) -> None:
-        print(f"trial {progress.number} failed: {failure.log}", file=sys.stderr)
+        print(f"trial {progress.number} failed: {redacted(failure.log)}", file=sys.stderr)
         self._end(tune_id, progress, "failed", failure.at_s, failure.reason)
-        self._count_failure(failure.reason)
+        self._count_failure(redacted(failure.reason))
 
     def _note_incumbent(self, report: Mapping[str, Any], state: Any) -> None:
         self.incumbent = Incumbent(**{name: report[name] for name in Incumbent.model_fields})
@@ -286,7 +293,7 @@ class Recorder(tune.Callback):
             epoch=progress.epoch,
             status=status,
             retried=retried,
-            reason=reason,
+            reason=None if reason is None else redacted(reason),
             at_s=at_s,
             told_score=told,
             unstopped=self._unstopped(progress) if status == "stopped" else None,
@@ -295,6 +302,9 @@ class Recorder(tune.Callback):
         if not retried:
             progress.status = status
             self.counts.ended[status] += 1
+            if self.counts.ended.total() == self._max_trials and self.stop_reason is None:
+                self.stop_reason = f"the limit of {self._max_trials} trials was reached"
+                self.stop_status = "completed"
 
     def _unstopped(self, progress: _Progress) -> Unstopped | None:
         """What a trial would have come to, its epochs so far included, where that can be known."""
@@ -314,7 +324,8 @@ class Recorder(tune.Callback):
         count = count + 1 if kind == previous else 1
         self._same_failures = (kind, count)
         if count == self._max_same_failures:
-            self.stop_reason = f"the same failure {count} times in a row: {reason}"
+            self.stop_status = "failed"
+            self.stop_reason = f"{SAME_FAILURE} {count} times in a row: {reason}"
 
     def _write(self, line: TrialEnd) -> None:
         self._events.write(line.model_dump_json())

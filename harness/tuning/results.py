@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from harness.contract import Config
 from harness.contract.records import Kind, Parent
 from harness.ledger import Charge
-from harness.redaction import redact
+from harness.redaction import redacted
 
 EXTRA = "_harness"
 """Key in a result: what searchers and schedulers must not see. An :class:`EpochExtra`, or for a
@@ -41,8 +41,8 @@ class Failure:
 
     def __post_init__(self) -> None:
         # An exception of a benchmark's may quote a URL that it read from.
-        object.__setattr__(self, "reason", redact(self.reason))
-        object.__setattr__(self, "log", redact(self.log))
+        object.__setattr__(self, "reason", redacted(self.reason))
+        object.__setattr__(self, "log", redacted(self.log))
 
 
 ScoresAhead = Callable[[], Sequence[float] | None]

@@ -19,6 +19,7 @@ from harness.decided import DecidedStudy
 from harness.devices import ClusterDevices, decide_devices
 from harness.executor import Outcomes, RetrainingDone, show_end
 from harness.live import Display
+from harness.redaction import redacted
 from harness.retraining.job import RetrainJob
 from harness.store import RunStore
 from harness.study import StudyConfig
@@ -111,7 +112,7 @@ class VirtualExecutor:
                 try:
                     retrainings = ray.get(task)
                 except ray.exceptions.RayError as error:
-                    why = str(error).strip().splitlines()[-1]
+                    why = redacted(str(error)).strip().splitlines()[-1]
                     continue
                 for index, retraining in zip(batch, retrainings, strict=True):
                     done(index, retraining)
@@ -142,7 +143,7 @@ def _keep(
     try:
         files: dict[str, bytes] = ray.get(task)
     except ray.exceptions.RayError as error:
-        files = {"log.txt": str(error).encode()}
+        files = {"log.txt": redacted(str(error)).encode()}
     # The cell's record comes last: a cell without one is not finished.
     for name in sorted(files, key=lambda name: name == CELL_FILE):
         (folder / name).parent.mkdir(exist_ok=True)

@@ -14,6 +14,7 @@ import ray
 from harness.cell import CellProgress, CellSpec
 from harness.clock import MonotonicClock
 from harness.contract import Benchmark, Strategy
+from harness.redaction import RedactingStream
 from harness.virtual.cell import run_cell
 from harness.virtual.costs import Costs
 
@@ -63,7 +64,11 @@ def run_cell_task(task: CellTask, benchmark: Benchmark, board: Any) -> Files:
     keep_to_one_core(benchmark)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with (folder / "log.txt").open("w") as log, contextlib.redirect_stderr(log):
+        with (
+            (folder / "log.txt").open("w") as file,
+            contextlib.closing(RedactingStream(file)) as log,
+            contextlib.redirect_stderr(log),
+        ):
             try:
                 record = run_cell(
                     task.spec, task.strategy, benchmark, task.costs, folder, report,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -17,6 +16,7 @@ from reports.analysis.frames import (
     failures_frame,
     in_flight_frame,
     records,
+    report_columns,
     reports_frame,
     trials_frame,
 )
@@ -32,6 +32,7 @@ from reports.analysis.savings import (
 from reports.analysis.stopping import rung_signals, stopping_costs, stopping_costs_by_strategy
 from reports.analysis.summary import summarise
 from reports.analysis.targets import reached_curves, target_times, time_to_target
+from reports.columns import ReportColumns
 from reports.run import CellKey, Run
 
 
@@ -77,14 +78,16 @@ class Analysis:
     inconsistencies: tuple[str, ...]
 
 
-def analyse(run: Run, rows: list[dict[str, Any]] | None = None) -> Analysis:
+def analyse(run: Run, columns: ReportColumns | None = None) -> Analysis:
     """Analyse what there is of a run.
 
-    ``rows``: as from :func:`reports.analysis.frames.report_rows`, where they are there already.
+    ``columns``: as from :func:`reports.analysis.frames.report_columns`, where they are there
+    already.
     """
     benchmark, budget = run.study.benchmark, run.study.budget_device_seconds
     mode = benchmark.mode
-    reports, trials = reports_frame(run, rows), trials_frame(run)
+    reports = reports_frame(report_columns(run) if columns is None else columns)
+    trials = trials_frame(run)
     steps = _with_wall_clock(incumbent_steps(reports, mode), run)
     finals = final_incumbents(steps)
     best_score = float(finals["validation_score"].agg(mode)) if len(finals) else math.nan

@@ -41,10 +41,12 @@ def configurations(
     sign = 1.0 if run.study.benchmark.mode == "min" else -1.0
     is_finite = np.isfinite(reports["validation_score"])
     loss = (sign * reports["validation_score"]).where(is_finite)
-    best = reports[is_finite].assign(loss=loss).sort_values("loss", kind="stable")
-    rows = pd.concat([best, reports[::-1]]).drop_duplicates(_KEYS)
+    # Without the configurations, which are most of the frame, until the rows are chosen.
+    keys = reports[_KEYS]
+    best = keys[is_finite].assign(loss=loss).sort_values("loss", kind="stable")
+    chosen = pd.concat([best, keys[::-1]]).drop_duplicates(_KEYS).index
     config = [name for name in reports if str(name).startswith(CONFIG_PREFIX)]
-    rows = rows[[*_KEYS, "validation_score", *config]]
+    rows = reports.loc[chosen, [*_KEYS, "validation_score", *config]]
     ends = _without_report(run, rows)
     if len(ends):
         rows = pd.concat([rows, ends])

@@ -6,66 +6,50 @@ Frames keep their columns where they have no rows. ``None`` in a number is NaN h
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from harness.contract.records import KINDS, Report
+from reports.columns import Config, ReportColumns
 from reports.run import Cell, Run
 
 CONFIG_PREFIX = "config/"
 
-KIND_COLUMNS = tuple(f"trial_{kind}_device_seconds" for kind in KINDS)
-TEXT_COLUMNS = ("strategy", "tune_id", "decision")
-INTEGER_COLUMNS = (
-    "seed", "trial", "attempt", "slot", "epoch", "rung", "parent_trial", "parent_epoch",
-)  # fmt: skip
-FLOAT_COLUMNS = (
-    "validation_score", "validation_loss", "train_loss", "test_score", "started_s", "reported_s",
-    "held_device_seconds", *KIND_COLUMNS,
-)  # fmt: skip
+
+def report_columns(run: Run) -> ReportColumns:
+    """Every report of every cell, in the order of the study and of the events, with ``strategy``
+    and ``seed``."""
+    found = [(key, run.cells[key].columns) for key in run.keys if key in run.cells]
+    tables = [_with_cell("", 0, ReportColumns.of([]))]
+    tables += [_with_cell(*key, columns) for key, columns in found]
+    configs: list[Config] = []
+    config_of = [np.array([], dtype=np.int64)]
+    for _, columns in found:
+        config_of.append(columns.config_of + len(configs))
+        configs += columns.configs
+    plain = pa.concat_tables(tables).combine_chunks()
+    return ReportColumns(plain, tuple(configs), np.concatenate(config_of))
 
 
-_NESTED = ("type", "config", "spans", "trial_device_seconds", "parent")
-_PLAIN_FIELDS = tuple(name for name in Report.model_fields if name not in _NESTED)
+def _with_cell(strategy: str, seed: int, columns: ReportColumns) -> pa.Table:
+    rows = columns.plain.num_rows
+    names = pa.array([strategy] * rows, type=pa.string())
+    seeds = pa.array([seed] * rows, type=pa.int64())
+    table = columns.plain.add_column(0, "strategy", names)
+    return table.add_column(table.column_names.index("trial"), "seed", seeds)
 
 
-def report_rows(run: Run) -> list[dict[str, Any]]:
-    """Every report of every cell as flat data, in the order of the study and of the events."""
-    return [
-        _report_row(*key, report)
-        for key in run.keys
-        if key in run.cells
-        for report in run.cells[key].reports
-    ]
-
-
-def config_columns(run: Run) -> list[str]:
-    """The columns of :func:`report_rows` that hold configurations, in the order of appearance."""
-    names = (
-        name
-        for key in run.keys
-        if key in run.cells
-        for report in run.cells[key].reports
-        for name in report.config
-    )
-    return [f"{CONFIG_PREFIX}{name}" for name in dict.fromkeys(names)]
-
-
-def _report_row(strategy: str, seed: int, report: Report) -> dict[str, Any]:
-    seconds, parent = report.trial_device_seconds, report.parent
-    return {
-        "strategy": strategy,
-        "seed": seed,
-        **{name: getattr(report, name) for name in _PLAIN_FIELDS},
-        "parent_trial": None if parent is None else parent.trial,
-        "parent_epoch": None if parent is None else parent.epoch,
-        **{
-            column: seconds.get(kind, 0.0) for kind, column in zip(KINDS, KIND_COLUMNS, strict=True)
-        },
-        **{f"{CONFIG_PREFIX}{name}": value for name, value in report.config.items()},
-    }
+def config_columns(columns: ReportColumns, absent: float | None) -> dict[str, list[Any]]:
+    """Each parameter's values in ``columns.configs`` (``absent``: it has none), in the order of
+    appearance; names begin with ``config/``."""
+    configs = columns.configs
+    names = dict.fromkeys(name for config in configs for name in config)
+    return {f"{CONFIG_PREFIX}{name}": [c.get(name, absent) for c in configs] for name in names}
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -80,17 +64,16 @@ def by_cell(frame: pd.DataFrame) -> Callable[[str, int], pd.DataFrame]:
     return lambda strategy, seed: groups.get((strategy, seed), nothing)
 
 
-def reports_frame(run: Run, rows: list[dict[str, Any]] | None = None) -> pd.DataFrame:
+def reports_frame(columns: ReportColumns) -> pd.DataFrame:
     """One row per report; configuration columns are named ``config/…``.
 
-    ``rows``: as from :func:`report_rows`, where they are there already.
+    Args:
+        columns: as from :func:`report_columns`.
     """
-    rows = report_rows(run) if rows is None else rows
-    config = config_columns(run)
-    columns = [*TEXT_COLUMNS, *INTEGER_COLUMNS, *FLOAT_COLUMNS, "is_incumbent"]
-    frame = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(FLOAT_COLUMNS, float))
     # As objects, so that an integer stays one where another cell lacks the parameter.
-    return pd.concat([frame, pd.DataFrame(rows, columns=config, dtype=object)], axis=1)
+    config = pd.DataFrame(config_columns(columns, math.nan), dtype=object)
+    config = config.take(columns.config_of).reset_index(drop=True)
+    return pd.concat([columns.plain.to_pandas(), config], axis=1)
 
 
 def trials_frame(run: Run) -> pd.DataFrame:
@@ -116,11 +99,9 @@ def _trial_rows(cell: Cell) -> list[dict[str, Any]]:
     for row in cell.record.ledger:
         if row.trial is not None:
             charged[row.trial] = charged.get(row.trial, 0.0) + row.device_seconds
-    last: dict[int, int] = {}
-    epochs: dict[int, int] = {}
-    for report in cell.reports:
-        last[report.trial] = report.epoch
-        epochs[report.trial] = epochs.get(report.trial, 0) + 1
+    reported = cell.columns.plain["trial"].to_pylist()
+    last = dict(zip(reported, cell.columns.plain["epoch"].to_pylist(), strict=True))
+    epochs = Counter(reported)
     ends = {end.trial: end for end in cell.ends if not end.retried}
     trials = sorted({*last, *(end.trial for end in cell.ends)})
     return [
@@ -129,7 +110,7 @@ def _trial_rows(cell: Cell) -> list[dict[str, Any]]:
             "status": ends[trial].status if trial in ends else "cut",
             "reason": ends[trial].reason if trial in ends else None,
             "last_epoch": last.get(trial, 0),
-            "epochs_run": epochs.get(trial, 0),
+            "epochs_run": epochs[trial],
             "max_epochs": cell.record.max_epochs,
             "device_seconds": charged.get(trial, 0.0),
         }

@@ -8,12 +8,14 @@ trials that ran to the cap say how a rung's order compares with the final one.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from harness.contract import Mode
-from harness.contract.records import Report
 from reports.analysis.savings import rung_levels
 from reports.run import Cell, Run
 from reports.statistics import rank_correlation
@@ -47,7 +49,9 @@ def stopping_costs(run: Run) -> pd.DataFrame:
             continue
         known = [sign * end.unstopped.best for end in stopped if end.unstopped is not None]
         known = [score for score in known if math.isfinite(score)]
-        scores = [sign * r.validation_score for r in cell.reports if r.is_incumbent]
+        plain = cell.columns.plain
+        bests = plain.filter(plain["is_incumbent"])["validation_score"].to_pylist()
+        scores = [sign * score for score in bests]
         incumbent = max(scores, default=-math.inf)
         best = max([incumbent, *known])
         is_known = any(end.unstopped is not None for end in stopped)
@@ -100,7 +104,8 @@ def rung_signals(run: Run) -> pd.DataFrame:
         with_rungs = [cell for cell in cells if cell.record.rungs]
         if not with_rungs:
             continue
-        curves = [(_by_epoch(cell), _final_scores(cell)) for cell in with_rungs]
+        reported = [(cell, _at_rungs(cell)) for cell in with_rungs]
+        curves = [(by_epoch, _final_scores(cell, by_epoch)) for cell, by_epoch in reported]
         basis = "all" if any(_is_known(cell) for cell in with_rungs) else "survivors"
         for rung in rung_levels(with_rungs[0].record.rungs, with_rungs[0].record.max_epochs)[:-1]:
             found = [_at_rung(by_epoch, final, rung, mode) for by_epoch, final in curves]
@@ -123,18 +128,27 @@ def _is_known(cell: Cell) -> bool:
     return any(end.unstopped is not None for end in cell.ends)
 
 
-def _by_epoch(cell: Cell) -> dict[int, dict[int, Report]]:
-    """epoch → trial → its last report there."""
-    found: dict[int, dict[int, Report]] = {}
-    for report in cell.reports:
-        found.setdefault(report.epoch, {})[report.trial] = report
+class _AtRung(NamedTuple):
+    validation_score: float
+    decision: str
+
+
+def _at_rungs(cell: Cell) -> dict[int, dict[int, _AtRung]]:
+    """Rung (or cap) → trial → its last report there."""
+    levels = rung_levels(cell.record.rungs, cell.record.max_epochs)
+    found: dict[int, dict[int, _AtRung]] = {level: {} for level in levels}
+    plain = cell.columns.plain
+    plain = plain.filter(pc.is_in(plain["epoch"], pa.array(levels, type=pa.int64())))
+    columns = (plain[name].to_pylist() for name in ("epoch", "trial", *_AtRung._fields))
+    for epoch, trial, *report in zip(*columns, strict=True):
+        found[epoch][trial] = _AtRung(*report)
     return found
 
 
-def _final_scores(cell: Cell) -> dict[int, float]:
+def _final_scores(cell: Cell, by_epoch: dict[int, dict[int, _AtRung]]) -> dict[int, float]:
     """The score at the cap: reported, or of a stopped trial what it would have been."""
-    cap = cell.record.max_epochs
-    scores = {r.trial: r.validation_score for r in cell.reports if r.epoch == cap}
+    at_cap = by_epoch.get(cell.record.max_epochs, {})
+    scores = {trial: report.validation_score for trial, report in at_cap.items()}
     for end in cell.ends:
         if end.status == "diverged":
             scores[end.trial] = math.nan
@@ -144,7 +158,7 @@ def _final_scores(cell: Cell) -> dict[int, float]:
 
 
 def _at_rung(
-    by_epoch: dict[int, dict[int, Report]], final: dict[int, float], rung: int, mode: Mode
+    by_epoch: dict[int, dict[int, _AtRung]], final: dict[int, float], rung: int, mode: Mode
 ) -> tuple[int, float, bool | None]:
     """Trials compared, their rank correlation, and whether the best one only just went on."""
     here = by_epoch.get(rung, {})

@@ -105,6 +105,7 @@ def make_spec(
     trainings: float = 8.0,
     seed: int = 0,
     max_same_failures: int = 0,
+    max_trials: int | None = None,
     charge_searcher: str = "fixed",
 ) -> CellSpec:
     """A cell whose budget lasts for so many ``seconds`` with all slots held, or pays for so many
@@ -118,6 +119,7 @@ def make_spec(
         "benchmark": benchmark.name,
         "executor": "virtual",
         "max_same_failures": max_same_failures,
+        "max_trials": max_trials,
         "charge_searcher": charge_searcher,
     }
     return CellSpec(

@@ -21,7 +21,7 @@ from reports.analysis.configurations import (
     parallel_axes,
     parallel_plot,
 )
-from reports.analysis.frames import reports_frame, trials_frame
+from reports.analysis.frames import report_columns, reports_frame, trials_frame
 from reports.figures import inline_svg
 from reports.figures.parallel_coordinates import describe_configurations, draw_configurations
 from reports.figures.style import NARROW, WIDE, Layout, figure_style, strategy_styles
@@ -40,7 +40,7 @@ from tests.reports.make_run import (
 
 def configurations_of(run: Run) -> pd.DataFrame:
     finals = analyse(run).finals
-    return configurations(run, reports_frame(run), trials_frame(run), finals)
+    return configurations(run, reports_frame(report_columns(run)), trials_frame(run), finals)
 
 
 def hand_made(path: Path, mode: Mode = "max") -> pd.DataFrame:

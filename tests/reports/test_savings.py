@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.analysis import synchronous_ideal
-from reports.analysis.frames import reports_frame, trials_frame
+from reports.analysis.frames import report_columns, reports_frame, trials_frame
 from reports.analysis.savings import (
     STATUSES,
     epochs_by_cell,
@@ -101,7 +101,7 @@ def test_epochs_by_hand(run: Run) -> None:
 
 
 def test_rungs_by_hand(run: Run) -> None:
-    table = rung_table(run, trials_frame(run), reports_frame(run))
+    table = rung_table(run, trials_frame(run), reports_frame(report_columns(run)))
     columns = ["after", "rung", "entered", "promoted", *STATUSES, "epochs_run", "epochs_saved"]
     asha = table.loc[table["strategy"] == "random/asha", columns]
     #    after rung entered promoted stopped finished failed diverged cut run saved

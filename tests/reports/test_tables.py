@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from harness.contract.records import Summary
 from reports.analysis import analyse
-from reports.analysis.frames import report_rows
+from reports.analysis.frames import report_columns
 from reports.store import read_run
 from reports.tables import write_results
 from tests.reports.make_run import cell, report, study, write_cell, write_study
@@ -30,7 +30,7 @@ def test_every_report_survives_the_trip(tmp_path: Path) -> None:
     write_cell(tmp_path, cell("b"), [report(0, 1, 0.5, 1.0, config={"lr": 0.2, "only_b": 3})])
     run = read_run(tmp_path)
     summary = analyse(run).summary
-    results, summary_json = write_results(run, report_rows(run), summary)
+    results, summary_json = write_results(tmp_path, report_columns(run), summary)
 
     table = pq.read_table(results)
     assert table.schema.metadata[b"format_version"] == b"1"
@@ -56,5 +56,5 @@ def test_every_report_survives_the_trip(tmp_path: Path) -> None:
 
 def test_no_report_is_an_empty_table(tmp_path: Path) -> None:
     run = read_run(write_study(tmp_path, study(["a"])))
-    results, _ = write_results(run, report_rows(run), analyse(run).summary)
+    results, _ = write_results(tmp_path, report_columns(run), analyse(run).summary)
     assert len(pd.read_parquet(results)) == 0
