@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,8 @@ def test_its_run_folder_and_its_volumes_are_mounted() -> None:
 
 def test_the_slurm_script_is_clean_bash() -> None:
     path = str(DEPLOY / "slurm.sh")
-    for command in (["bash", "-n", path], ["shellcheck", "--exclude=SC1091", path]):
+    shellcheck = str(Path(sys.executable).with_name("shellcheck"))
+    for command in (["bash", "-n", path], [shellcheck, "--exclude=SC1091", path]):
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
