@@ -11,8 +11,9 @@ from pathlib import Path
 
 from benchmarks.analytic.quadratic_session import QuadraticSession
 from harness.contract.records import KINDS, Report
+from harness.store import EARLIER
 from reports.run import Cell
-from reports.store import read_run
+from reports.store import cell_folder, read_run
 
 TOLERANCE = 0.01
 """Of the ledger's sum."""
@@ -79,7 +80,7 @@ def check(out: Path, promised: Mapping[Path, set[str]], killed: Mapping[str, int
     for (strategy, seed), cell in run.cells.items():
         name = f"{strategy} seed {seed}"
         reports += len(cell.reports)
-        restarted += any(out.glob(f"cells/*/{name}/earlier"))
+        restarted += (cell_folder(out, strategy, seed) / EARLIER).exists()
         for row in cell.record.ledger:
             seconds[row.kind] += row.device_seconds
         problems += [f"{name}: {problem}" for problem in _problems(cell)]
