@@ -20,8 +20,8 @@ from reports.analysis.frames import (
     config_columns,
 )
 from reports.run import Run
+from reports.store import RESULTS_FILE, SUMMARY_FILE
 
-RESULTS_FILE, SUMMARY_FILE = "results.parquet", "summary.json"
 _INT64 = range(-(2**63), 2**63)
 
 
