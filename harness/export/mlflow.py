@@ -15,6 +15,7 @@ QUIET_AND_QUICK = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
 for _name, _value in QUIET_AND_QUICK.items():
@@ -132,13 +133,16 @@ class MLflowSink:
                 Param(_name_for(name), _cut(str(value), _LONGEST_PARAM))
                 for name, value in run.parameters.items()
             ]
-            remote.has_parameters = True
-        for start in range(0, len(params), _PARAMS_PER_CALL):
-            some = params[start : start + _PARAMS_PER_CALL]
-            self._client.log_batch(remote.run_id, params=some)
-        for number, batch in enumerate(batches, start=1):
-            is_last = number == len(batches)
-            self._client.log_batch(remote.run_id, metrics=batch, tags=tags if is_last else [])
+        for start in range(_PARAMS_PER_CALL, len(params), _PARAMS_PER_CALL):
+            self._client.log_batch(
+                remote.run_id, params=params[start : start + _PARAMS_PER_CALL]
+            )
+        some = params[:_PARAMS_PER_CALL]
+        for number, batch in enumerate(batches or [[]], start=1):
+            last_tags = tags if number == len(batches) else []
+            self._client.log_batch(remote.run_id, metrics=batch, params=some, tags=last_tags)
+            some = []
+        remote.has_parameters = remote.has_parameters or bool(params)
         remote.points = len(run.points)
 
     def _count_points(self, run: TrackedRun, remote: _Remote) -> int:
