@@ -34,7 +34,8 @@ def _export(folder: Path, target: Target) -> str:
     if target.name in TRACKERS:
         from harness.export.push import push_run
 
-        return f"{push_run(folder, target)} runs (the study, its cells, their trials) are in {target}"
+        count = push_run(folder, target)
+        return f"{count} runs (the study, its cells, their trials) are in {target}"
     if target.name == "optuna":
         from harness.export.optuna import export_optuna
 

@@ -76,7 +76,7 @@ class Follower:
         if not self._is_down:
             self._is_down = True
             reason = " ".join(self._target.clean(f"{type(error).__name__}: {error}").split())
-            self._say(f"{self._target} does not take results; the run goes on without it ({reason})")
+            self._say(f"{self._target} takes no results; the run goes on without it ({reason})")
 
 
 def main() -> None:

@@ -134,9 +134,7 @@ class MLflowSink:
                 for name, value in run.parameters.items()
             ]
         for start in range(_PARAMS_PER_CALL, len(params), _PARAMS_PER_CALL):
-            self._client.log_batch(
-                remote.run_id, params=params[start : start + _PARAMS_PER_CALL]
-            )
+            self._client.log_batch(remote.run_id, params=params[start : start + _PARAMS_PER_CALL])
         some = params[:_PARAMS_PER_CALL]
         for number, batch in enumerate(batches or [[]], start=1):
             last_tags = tags if number == len(batches) else []

@@ -30,11 +30,13 @@ def push_run(folder: Path, target: Target) -> int:
         Exception: whatever the tracker's library raises.
     """
     feed = Feed(folder)
-    with pushing(folder, target):
-        with contextlib.closing(open_sink(target, folder, feed.root)) as sink:
-            feed.look()
-            feed.finish()
-            return push_pending(feed, sink)
+    with (
+        pushing(folder, target),
+        contextlib.closing(open_sink(target, folder, feed.root)) as sink,
+    ):
+        feed.look()
+        feed.finish()
+        return push_pending(feed, sink)
 
 
 @contextlib.contextmanager

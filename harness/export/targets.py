@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from harness.contract import UsageError
 from harness.contract.errors import unknown_name
@@ -54,7 +55,7 @@ def parse_target(given: str, allowed: tuple[str, ...] = EXPORTS) -> Target:
         error = unknown_name("target", name, allowed)
         raise UsageError(f"{error} Give NAME or NAME:PLACE, one per option.")
     if colon and not place:
-        raise UsageError(f"{given!r} names no place after the colon; leave the colon out, or fill it")
+        raise UsageError(f"{given!r} ends after its colon: leave the colon out, or name a place")
     if not place and name in _NEEDS_PLACE:
         raise UsageError(f"{name} needs {_NEEDS_PLACE[name]}")
     return Target(name, place or None)
@@ -72,8 +73,7 @@ def without_credentials(place: str) -> str:
     """A URI without user, password and query; any other text as it is."""
     if "://" not in place:
         return place
-    parts = urlsplit(place)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    return re.sub(r"://[^/]*@", "://", place.partition("?")[0])
 
 
 def _password(place: str) -> str | None:

@@ -126,9 +126,7 @@ class _OpenRun:
 
     def finish(self, run: TrackedRun) -> None:
         assert run.end is not None
-        self._run.config.update(
-            {**run.parameters, "harness": run.tags}, allow_val_change=True
-        )
+        self._run.config.update({**run.parameters, "harness": run.tags}, allow_val_change=True)
         self._run.summary.update({**run.end.metrics, "status": run.end.status})
         if run.end.reason is not None:
             self._run.summary["reason"] = run.end.reason
