@@ -20,7 +20,7 @@ import pytest
 from harness.contract.records import BenchmarkRecord, Incumbent, ParameterRecord, Parent
 from tests.reports.make_run import Event, cell, end, report, study, write_cell, write_study
 
-WAIT_S = 120
+WAIT_S = 240
 """For another process, on a machine that may be busy."""
 
 SPACE = {

@@ -5,18 +5,12 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
 from tensorboard.plugins.hparams import api_pb2, metadata
 
 from harness.export.export import export_run
 from harness.export.targets import parse_target
 from tests.harness.export.conftest import ASHA_EVENTS, PBT_EVENTS, SGD, trial_count
-
-
-def read(folder: Path) -> EventMultiplexer:
-    found = EventMultiplexer().AddRunsFromDirectory(str(folder))
-    found.Reload()
-    return found
+from tests.harness.export.readers import read_tensorboard
 
 
 def test_trials_cells_and_the_report(run_folder: Path, tmp_path: Path) -> None:
@@ -27,7 +21,7 @@ def test_trials_cells_and_the_report(run_folder: Path, tmp_path: Path) -> None:
     (study,) = (tmp_path / "tb").iterdir()
     assert study.name.startswith("mine-")
     assert (study / "report.html").read_text() == "<p>the report</p>"
-    found = read(study)
+    found = read_tensorboard(study)
     assert len(found.Runs()) == count - 1, "the study itself has no events"
     name = "random-asha--seed-0/trial-00000"
     points = found.Scalars(name, "validation_accuracy")
@@ -44,7 +38,7 @@ def test_trials_cells_and_the_report(run_folder: Path, tmp_path: Path) -> None:
 def test_hyperparameters_and_how_a_trial_ended(run_folder: Path, tmp_path: Path) -> None:
     export_run(run_folder, parse_target(f"tensorboard:{tmp_path / 'tb'}"))
     (study,) = (tmp_path / "tb").iterdir()
-    found = read(study)
+    found = read_tensorboard(study)
 
     def of(trial: int) -> tuple[dict[str, object], int]:
         run = f"random-asha--seed-0/trial-{trial:05d}"
