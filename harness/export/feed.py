@@ -57,7 +57,7 @@ class Feed:
         self.root.files = [
             path
             for name in (REPORT_FILE, SUMMARY_FILE, RESULTS_FILE)
-            if (path := self._folder / name).is_file()
+            if (path := self._folder / name).is_file() and not path.is_symlink()
         ]
         missing = sum(not cell.is_done for cell in self._cells)
         if missing:

@@ -93,7 +93,7 @@ def main() -> None:
 
     is_over = threading.Event()
     threading.Thread(target=_wait_for_end, args=(is_over,), daemon=True).start()
-    with pushing(folder, target):
+    with pushing(folder, target, waits=True):
         follower = Follower(folder, target, say)
         while not is_over.wait(follower.wait_s):
             follower.turn()

@@ -7,6 +7,7 @@ import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.contract import UsageError
 from harness.export.feed import Feed
 from harness.export.sink import Sink, open_sink
 from harness.export.targets import Target
@@ -26,12 +27,12 @@ def push_run(folder: Path, target: Target) -> int:
     """Push all of a run folder; returns how many runs the tracker has of it.
 
     Raises:
-        UsageError: not a run folder.
+        UsageError: not a run folder, or another process pushes it there.
         Exception: whatever the tracker's library raises.
     """
     feed = Feed(folder)
     with (
-        pushing(folder, target),
+        pushing(folder, target, waits=False),
         contextlib.closing(open_sink(target, folder, feed.root)) as sink,
     ):
         feed.look()
@@ -40,8 +41,18 @@ def push_run(folder: Path, target: Target) -> int:
 
 
 @contextlib.contextmanager
-def pushing(folder: Path, target: Target) -> Iterator[None]:
-    """One process at a time pushes a folder to a kind of tracker: two would make runs twice."""
+def pushing(folder: Path, target: Target, *, waits: bool) -> Iterator[None]:
+    """One process at a time pushes a folder to a kind of tracker: two would make runs twice.
+
+    Raises:
+        UsageError: another one does, and this one does not wait for it.
+    """
     with (folder / f".pushing-{target.name}").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"{folder} is being pushed to {target.name} by another process (a run with "
+                f"--track {target.name}, or another export): wait for its end"
+            ) from None
         yield

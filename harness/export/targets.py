@@ -17,7 +17,17 @@ TRACKERS: Final = ("mlflow", "wandb", "tensorboard")
 
 EXPORTS: Final = (*TRACKERS, "optuna", "csv", "parquet", "tune")
 
-_NEEDS_PLACE: Final = {"optuna": "a storage URL, e.g. optuna:sqlite:///study.db"}
+_URL = re.compile(r"[\w+.-]+://.*")
+_FOLDER = re.compile(r"(?![\w+.-]+://).+")
+_PLACES: Final = {
+    "optuna": (_URL, "a storage URL, e.g. optuna:sqlite:///study.db"),
+    "wandb": (re.compile(r"[^/:]+(/[^/:]+)?"), "PROJECT or ENTITY/PROJECT"),
+    "tensorboard": (_FOLDER, "a local folder"),
+    "csv": (_FOLDER, "a local folder"),
+    "parquet": (_FOLDER, "a local folder"),
+    "tune": (_FOLDER, "a local folder"),
+}
+"""What a place must look like. MLflow knows many kinds, and says itself what it does not."""
 
 _SECRETS: Final = ("MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN", "WANDB_API_KEY")
 """Environment variables whose values must not be shown."""
@@ -49,16 +59,18 @@ class Target:
 
 
 def parse_target(given: str, allowed: tuple[str, ...] = EXPORTS) -> Target:
-    """Raises :class:`UsageError`: a name that is not allowed, or a place that is missing."""
+    """Raises :class:`UsageError`: a name that is not allowed, or a place that is none."""
     name, colon, place = given.strip().partition(":")
     if name not in allowed:
         error = unknown_name("target", name, allowed)
         raise UsageError(f"{error} Give NAME or NAME:PLACE, one per option.")
     if colon and not place:
         raise UsageError(f"{given!r} ends after its colon: leave the colon out, or name a place")
-    if not place and name in _NEEDS_PLACE:
-        raise UsageError(f"{name} needs {_NEEDS_PLACE[name]}")
-    return Target(name, place or None)
+    target = Target(name, place or None)
+    form, example = _PLACES.get(name, (None, ""))
+    if form is not None and (place or name == "optuna") and not form.fullmatch(place):
+        raise UsageError(f"{name}: takes {example}; given {str(target)!r}")
+    return target
 
 
 def check_installed(target: Target) -> None:

@@ -81,7 +81,7 @@ def test_tune_does_not_remove_what_is_not_its_own(run_folder: Path, tmp_path: Pa
     ("words", "message"),
     [
         (["--to", "exel"], "unknown target 'exel'"),
-        (["--to", "csv", "--to", "optuna"], "optuna needs a storage URL"),
+        (["--to", "csv", "--to", "optuna"], "optuna: takes a storage URL"),
     ],
 )
 def test_a_mistake_exports_nothing(run_folder: Path, words: list[str], message: str) -> None:

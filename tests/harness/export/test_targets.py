@@ -40,9 +40,19 @@ def test_several_in_a_study_file(tmp_path: Path) -> None:
     assert StudyConfig().track == []
 
 
-def test_optuna_needs_a_storage() -> None:
-    with pytest.raises(UsageError, match=r"optuna needs a storage URL.*sqlite:///study\.db"):
-        parse_target("optuna")
+@pytest.mark.parametrize(
+    ("given", "takes"),
+    [
+        ("optuna", r"a storage URL.*sqlite:///study\.db"),
+        ("optuna:study.db", "a storage URL"),
+        ("wandb:https://api.wandb.ai/team/project", "ENTITY/PROJECT"),
+        ("tensorboard:s3://bucket/tb", "a local folder"),
+        ("csv:s3://bucket", "a local folder"),
+    ],
+)
+def test_a_place_that_is_none(given: str, takes: str) -> None:
+    with pytest.raises(UsageError, match=takes):
+        parse_target(given)
 
 
 @pytest.mark.parametrize("name", TRACKERS)

@@ -9,6 +9,8 @@ import pytest
 
 from harness.contract import UsageError
 from harness.export.feed import Feed
+from harness.export.push import push_run, pushing
+from harness.export.targets import parse_target
 from harness.export.tracked import INTERRUPTED, TrackedRun, study_identity
 from reports.store import cell_folder, read_study
 from tests.harness.export.conftest import ASHA, ASHA_EVENTS, PBT, PBT_EVENTS, SGD, trial_count
@@ -175,3 +177,16 @@ def test_a_damaged_line_is_named(run_folder: Path) -> None:
     feed = Feed(run_folder)
     with pytest.raises(UsageError, match=r"events\.jsonl holds a line that is not valid"):
         feed.look()
+
+
+def test_a_report_that_leads_out_of_the_folder_is_not_sent(run_folder: Path) -> None:
+    (run_folder.parent / "secret.txt").write_text("s3cret")
+    (run_folder / "report.html").unlink()
+    (run_folder / "report.html").symlink_to(run_folder.parent / "secret.txt")
+    assert all_runs(Feed(run_folder))[0].files == []
+
+
+def test_two_do_not_push_the_same(run_folder: Path) -> None:
+    target = parse_target("tensorboard")
+    with pushing(run_folder, target, waits=True), pytest.raises(UsageError, match="wait for its"):
+        push_run(run_folder, target)
