@@ -8,6 +8,7 @@ import typer
 
 from harness.commands.baseline import baseline
 from harness.commands.check import check
+from harness.commands.export import export
 from harness.commands.list_ import list_
 from harness.commands.record import record
 from harness.commands.report import report
@@ -32,6 +33,7 @@ app.command("list")(list_)
 app.command("record")(record)
 app.command("report")(report)
 app.command("show")(show)
+app.command("export")(export)
 app.command("baseline")(baseline)
 app.command("check")(check)
 app.command("surrogate")(surrogate)

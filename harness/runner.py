@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import signal
 from pathlib import Path
@@ -23,6 +24,8 @@ from harness.contract.records import (
 from harness.decided import DecidedStudy
 from harness.devices import decide_budget
 from harness.executor import Executor, Outcomes, open_executor
+from harness.export.targets import Target, check_installed, parse_target
+from harness.export.track import tracked
 from harness.limits import (
     SAME_FAILURE,
     SAME_FAILURE_EXIT_CODE,
@@ -49,6 +52,19 @@ def run_study(config: StudyConfig, console: Console) -> int:
     Raises:
         UsageError: something about the request is wrong; nothing was started.
     """
+    targets = [parse_target(given) for given in config.track]
+    for target in targets:
+        check_installed(target)
+    # From here on without credentials: it is written down.
+    config = config.model_copy(update={"track": [str(target) for target in targets]})
+    with contextlib.ExitStack() as trackers:
+        return _run_study(config, console, targets, trackers)
+
+
+def _run_study(
+    config: StudyConfig, console: Console, targets: list[Target], trackers: contextlib.ExitStack
+) -> int:
+    """``trackers``: those that follow the run are ended with it."""
     clock = MonotonicClock()
     for path in config.strategy_files:
         STRATEGIES.add_file(path)
@@ -80,6 +96,7 @@ def run_study(config: StudyConfig, console: Console) -> int:
             record = _study_record(study, left_out, executor, store.folder)
             resumed = store.begin(record)
             _announce(console, study, executor, out, resumed)
+            trackers.enter_context(tracked(targets, store.folder, console, clock))
             outcomes: Outcomes = {}
             try:
                 with limits.watched():
@@ -186,7 +203,7 @@ def _study_record(
     config = study.config
     commit, dirty = git_state()
     record = StudyRecord(
-        study=config.model_dump(mode="json", exclude={"out", "goal", "decisions"}),
+        study=config.model_dump(mode="json", exclude={"out", "goal", "decisions", "track"}),
         benchmark=describe_benchmark(
             study.benchmark, study.dataset, config.data_seed, config.targets
         ),

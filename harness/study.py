@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -20,6 +21,7 @@ from pydantic import (
 
 from harness.contract import UsageError
 from harness.contract.records import MAX_TARGETS, ConfigValue
+from harness.export.targets import TRACKERS, parse_target
 
 MAX_SEED = 2**32 - 1
 """numpy's global generator takes no larger seed."""
@@ -98,10 +100,17 @@ def _as_list(given: object) -> object:
     return [given] if isinstance(given, str) else given
 
 
+def _checked_trackers(given: list[str]) -> list[str]:
+    for text in given:
+        parse_target(text, TRACKERS)
+    return given
+
+
 Seeds = Annotated[list[int], BeforeValidator(parse_seeds)]
 Targets = Annotated[list[float], BeforeValidator(parse_targets), Field(max_length=MAX_TARGETS)]
 Names = Annotated[list[str], BeforeValidator(_as_names), Field(min_length=1)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Trackers = Annotated[list[str], BeforeValidator(_as_list), AfterValidator(_checked_trackers)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -144,6 +153,7 @@ class StudyConfig(BaseModel):
     goal: Text | None = None
     decisions: Annotated[list[Text], BeforeValidator(_as_list)] = []
     retrain: Annotated[int, Field(ge=0)] = 0
+    track: Trackers = []
     executor: ExecutorName = "cluster"
     devices: Annotated[int, Field(ge=1)] | None = None
     costs: Path | None = None

@@ -13,10 +13,8 @@ from reports.analysis import analyse
 from reports.analysis.frames import report_columns
 from reports.merge import group_runs
 from reports.page import render_page
-from reports.store import read_run
+from reports.store import REPORT_FILE, read_run
 from reports.tables import write_results
-
-REPORT_FILE = "report.html"
 
 
 def build_report(run: Path) -> Path:

@@ -31,6 +31,8 @@ from reports.stored_file import read_stored_file
 STUDY_FILE, CELLS_FOLDER, CELL_FILE, EVENTS_FILE, RETRAINED_FILE = (
     "study.json", "cells", "cell.json", "events.jsonl", "retrained.json",
 )  # fmt: skip
+REPORT_FILE, RESULTS_FILE, SUMMARY_FILE = "report.html", "results.parquet", "summary.json"
+"""Made from the rest, as often as one likes."""
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.")
 _MAX_SLUG = 200

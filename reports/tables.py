@@ -15,8 +15,8 @@ from harness.contract.files import write_atomically
 from harness.contract.records import FORMAT_VERSION, Summary
 from reports.analysis.frames import config_columns
 from reports.columns import ReportColumns
+from reports.store import RESULTS_FILE, SUMMARY_FILE
 
-RESULTS_FILE, SUMMARY_FILE = "results.parquet", "summary.json"
 _INT64 = range(-(2**63), 2**63)
 
 

@@ -136,6 +136,14 @@ def run(
             rich_help_panel=REPORT,
         ),
     ] = None,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Follow the run in a tracker: mlflow[:URI], wandb[:[ENTITY/]PROJECT] or "
+            "tensorboard[:FOLDER]; repeatable. [default: none]",
+            rich_help_panel=REPORT,
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -240,6 +248,7 @@ def run(
         "max_disk_gb": max_disk_gb,
         "min_free_disk_gb": min_free_disk_gb,
         "retrain": retrain,
+        "track": track or None,
     }
     study = make_study({k: v for k, v in given.items() if v is not None}, config)
     raise typer.Exit(_run(study))

@@ -12,12 +12,17 @@ from pathlib import Path
 
 import psutil
 import pytest
+from ray import tune
 from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.cluster.ray_cluster import RayCluster
 from harness.contract import UsageError
 from harness.contract.records import CellRecord, RetrainRecord, Summary
+from harness.export.export import export_run
+from harness.export.targets import parse_target
+from reports.store import read_cell
+from tests.harness.export.readers import read_tensorboard
 
 TOY_FILE = Path(__file__).with_name("toy_benchmark.py")
 
@@ -84,7 +89,7 @@ def test_incumbents_are_retrained_and_an_interruption_keeps_what_is_done(
     words = ["--strategies", "random/fifo", "--benchmark", "toy", "--benchmark-file", TOY_FILE]
     words += ["--benchmark-option", "epoch_seconds=0.4", "--benchmark-option", "max_epochs=4"]
     words += ["--workers-per-trial", 1, "--max-concurrent", 1, "--budget", 0.003, "--out", out]
-    words += ["--address", cluster.address, "--retrain", 3]
+    words += ["--address", cluster.address, "--retrain", 3, "--track", "tensorboard"]
     process = subprocess.Popen(
         [sys.executable, "-m", "harness", "run", *map(str, words)],
         stdout=subprocess.PIPE,
@@ -120,6 +125,24 @@ def test_incumbents_are_retrained_and_an_interruption_keeps_what_is_done(
         (seed, *scores) for seed in (1, 2, 3)
     ]
     assert not (out / "storage").exists(), "checkpoints were left behind"
+
+    # Each of the two runs was followed; the second one went on with what the first had written.
+    assert "tracked: tensorboard" in output and "tracked: tensorboard" in done.stdout
+    cell = read_cell(file.parent)
+    tensorboard = read_tensorboard(out / "tensorboard")
+    for trial in {report.trial for report in cell.reports}:
+        (name,) = (run for run in tensorboard.Runs() if run.endswith(f"/trial-{trial:05d}"))
+        scores = [r.validation_score for r in cell.reports if r.trial == trial]
+        assert [p.value for p in tensorboard.Scalars(name, "score")] == pytest.approx(scores)
+    # Ray's own view of the cell.
+    export_run(out, parse_target("tune"))
+    grid = tune.ResultGrid(tune.ExperimentAnalysis(out / "tune" / "random-fifo--seed-0"))
+    assert len(grid) == len([end for end in cell.ends if not end.retried])
+    found = grid.get_best_result("score", "max", scope="all")
+    assert found.config == best.config and found.checkpoint is not None
+    with found.checkpoint.as_directory() as folder:
+        state = Path(folder) / "state.pt"
+        assert state.read_bytes() == (file.parent / "incumbent" / "state.pt").read_bytes()
 
 
 @pytest.mark.cluster
