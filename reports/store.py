@@ -99,7 +99,13 @@ def read_study(run: Path) -> StudyRecord:
             f"{run} is not a run folder: it has no {STUDY_FILE}; "
             "give the folder that `python -m harness run` printed, e.g. runs/NAME"
         )
-    return _read_record(run / STUDY_FILE, StudyRecord, str(run / STUDY_FILE))
+    path = run / STUDY_FILE
+    if path.stat().st_size == 0:
+        raise UnreadableError(
+            f"{path} is empty, as a crash may leave a file: put a copy of it back, or run the "
+            "study again into a new folder"
+        )
+    return _read_record(path, StudyRecord, str(path))
 
 
 def read_cell(folder: Path) -> Cell:

@@ -48,13 +48,15 @@ def run_cell(
     from harness.cluster.tuning_run import run_tuner
     from harness.tuning.cell_tuning import CellTuning
     from harness.tuning.searcher import MeasuredTime
+    from harness.tuning.watchdog import patience_s
 
     saver = IncumbentSaver(folder)
     strategy = STRATEGIES.get(spec.strategy)
     tuning = CellTuning(
         spec, strategy, benchmark, folder, MeasuredTime(clock), saver, is_followed=True
     )
-    watch = Watch(spec, tuning.recorder, opening, report, clock, started)
+    patience = patience_s(spec.budget_seconds)
+    watch = Watch(spec, tuning.recorder, opening, report, clock, started, patience)
     run_tuner(tuning, pool, storage, watch.is_over)
     watch.end()
     account: CellAccount = ray.get(pool.close.remote())
@@ -68,7 +70,10 @@ def run_cell(
 
 
 class Watch:
-    """Follows a cell from Tune's loop: notices the start and the end, and feeds the live table."""
+    """Follows a cell from Tune's loop: notices the start and the end, and feeds the live table.
+
+    ``patience_s``: how long nothing may run while trials wait for each other.
+    """
 
     def __init__(
         self,
@@ -78,11 +83,14 @@ class Watch:
         report: Report,
         clock: Clock,
         started: float,
+        patience_s: float,
     ) -> None:
+        self._patience_s = patience_s
         self._spec, self._recorder, self._opening = spec, recorder, opening
         self._report, self._clock, self._started = report, clock, started
         self._opened: float | None = None
         self._reported = started
+        self._stuck_since: float | None = None
         self.setup_seconds = 0.0
 
     def is_over(self) -> bool:
@@ -92,6 +100,8 @@ class Watch:
         if now - self._reported >= STATUS_PERIOD_S:
             self._reported = now
             self._report(self.progress("running" if self._opened is not None else "starting"))
+        if self._is_stuck(now):
+            self._recorder.stop_reason = self._recorder.stuck
         spent = self._opened is not None and now - self._opened >= self._spec.budget_seconds
         return spent or self._recorder.saw_cut or self._recorder.stop_reason is not None
 
@@ -104,6 +114,14 @@ class Watch:
     def progress(self, phase: str) -> CellProgress:
         elapsed = 0.0 if self._opened is None else self._clock.now() - self._opened
         return self._recorder.progress(phase, min(elapsed, self._spec.budget_seconds))
+
+    def _is_stuck(self, now: float) -> bool:
+        if self._opened is None or self._recorder.stuck is None:
+            self._stuck_since = None
+            return False
+        if self._stuck_since is None:
+            self._stuck_since = now
+        return now - self._stuck_since >= self._patience_s
 
     def _open(self, now: float) -> None:
         self.setup_seconds = now - self._started

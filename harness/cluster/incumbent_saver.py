@@ -13,16 +13,15 @@ from harness.tuning.incumbent import write_incumbent
 
 
 class IncumbentSaver:
-    """The recorder's ``keep_incumbent``; ``state`` is a list of one ``ObjectRef``, or empty."""
+    """The recorder's ``keep_incumbent``; ``state``: a list of one ``ObjectRef``, or nothing."""
 
     def __init__(self, cell_folder: Path) -> None:
         self._cell_folder = cell_folder
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._saves: list[Future[None]] = []
 
-    def __call__(self, incumbent: Incumbent, state: list[Any]) -> None:
-        if state:
-            self._saves.append(self._thread.submit(self._save, incumbent, state[0]))
+    def __call__(self, incumbent: Incumbent | None, state: list[Any] | None) -> None:
+        self._saves.append(self._thread.submit(self._save, incumbent, state or []))
 
     def finish(self) -> list[str]:
         """Wait for what is under way; returns what the user should know."""
@@ -33,5 +32,10 @@ class IncumbentSaver:
             if (error := save.exception()) is not None
         ]
 
-    def _save(self, incumbent: Incumbent, state_ref: Any) -> None:
-        write_incumbent(self._cell_folder, incumbent, ray.get(state_ref))
+    def _save(self, incumbent: Incumbent | None, state: list[Any]) -> None:
+        try:
+            packed = ray.get(state[0]) if state else None
+        except ray.exceptions.RayError:
+            write_incumbent(self._cell_folder, incumbent, None)
+            raise
+        write_incumbent(self._cell_folder, incumbent, packed)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from ray.tune.schedulers import TrialScheduler
 from ray.tune.search.basic_variant import BasicVariantGenerator
 
 from harness.cell import CellSpec
 from harness.contract import Benchmark, Strategy
-from harness.contract.records import CellRecord, CellStatus, Incumbent, InFlight, LedgerRow
+from harness.contract.records import CellRecord, CellStatus, InFlight, LedgerRow
 from harness.ledger import CellAccount
 from harness.problem import make_problem
+from harness.tuning.exploits import why_invalid
+from harness.tuning.incumbents import KeepIncumbent
 from harness.tuning.random_states import seed_globals
 from harness.tuning.recorder import Recorder
 from harness.tuning.scheduler import RecordingScheduler
@@ -36,7 +38,7 @@ class CellTuning:
         benchmark: Benchmark,
         folder: Path,
         searcher_time: SearcherTime,
-        keep_incumbent: Callable[[Incumbent, Any], None],
+        keep_incumbent: KeepIncumbent,
         *,
         is_followed: bool,
     ) -> None:
@@ -86,7 +88,7 @@ class CellTuning:
         """The cell's record, once the recorder is finished."""
         spec, recorder, plan = self.spec, self.recorder, self.plan
         scale = spec.devices.per_slot
-        status, reason = _outcome(spec, recorder, account)
+        status, reason = _outcome(spec, plan.scheduler, recorder, account)
         events = (self._folder / "events.jsonl").read_bytes()
         return CellRecord(
             strategy=spec.strategy,
@@ -128,7 +130,9 @@ class CellTuning:
         )
 
 
-def _outcome(spec: CellSpec, recorder: Recorder, account: CellAccount) -> tuple[CellStatus, str]:
+def _outcome(
+    spec: CellSpec, scheduler: TrialScheduler, recorder: Recorder, account: CellAccount
+) -> tuple[CellStatus, str]:
     """How a cell ended, and why, in one line."""
     if recorder.stop_reason is not None:
         return "failed", recorder.stop_reason
@@ -138,6 +142,12 @@ def _outcome(spec: CellSpec, recorder: Recorder, account: CellAccount) -> tuple[
         return "failed", "no epoch fitted into the budget"
     if recorder.incumbent is None:
         return "failed", "no valid result: every trial failed or diverged"
+    failed, ended = recorder.counts.ended["failed"], recorder.counts.ended
+    if failed > ended["cut"] and not (ended["finished"] or ended["stopped"] or ended["diverged"]):
+        # What those under way at the cut have reported is what the others had before they failed.
+        return "failed", f"no valid result: all {failed} trials that came to an end failed"
+    if (reason := why_invalid(scheduler, recorder.epochs_of_trials)) is not None:
+        return "failed", reason
     if account.ended_s < spec.budget_seconds:
         share = account.ended_s / spec.budget_seconds
         return "completed", f"the searcher ended after {share:.0%} of the budget"

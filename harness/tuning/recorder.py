@@ -10,7 +10,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,15 +23,18 @@ from harness.cell import CellProgress
 from harness.contract import Benchmark
 from harness.contract.records import (
     ConfigValue,
+    Decision,
     Incumbent,
     TrialEnd,
     TrialStatus,
     Unstopped,
 )
+from harness.tuning.incumbents import Incumbents, KeepIncumbent
 from harness.tuning.names import trial_number
 from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure, ScoresAhead
-from harness.tuning.scheduler import Noted, RecordingScheduler
+from harness.tuning.scheduler import RecordingScheduler
 from harness.tuning.searcher import ToldSearcher
+from harness.tuning.watchdog import why_stuck
 
 _ENDS: dict[str, TrialStatus] = {"stop": "stopped", "finish": "finished", "diverged": "diverged"}
 
@@ -68,7 +71,7 @@ class Recorder(tune.Callback):
         devices_per_slot: what a slot's second costs in device-seconds.
         slots: how many slots the cell holds.
         max_same_failures: end the cell when so many trials in a row fail alike (0: never).
-        keep_incumbent: called with each new incumbent and its weights, in the executor's own form.
+        keep_incumbent: told of each new incumbent.
         is_followed: write every line at once, for whoever watches the file or looks after a crash.
     """
 
@@ -83,7 +86,7 @@ class Recorder(tune.Callback):
         slots: int,
         devices_per_slot: float,
         max_same_failures: int,
-        keep_incumbent: Callable[[Incumbent, Any], None],
+        keep_incumbent: KeepIncumbent,
         is_followed: bool,
     ) -> None:
         self._folder, self._benchmark = folder, benchmark
@@ -94,14 +97,15 @@ class Recorder(tune.Callback):
         self._events: TextIO = (folder / "events.jsonl").open(
             "a", encoding="utf-8", buffering=1 if is_followed else -1
         )
-        self._keep_incumbent = keep_incumbent
+        self._incumbents = Incumbents(benchmark.mode, keep_incumbent)
         self._trials: dict[str, _Progress] = {}
         self._same_failures: tuple[str, int] = ("", 0)
         self.counts = TrialCounts()
         self.epochs = 0
         self.last_report_s = 0.0
-        self.incumbent: Incumbent | None = None
         self.saw_cut = False
+        self.stuck: str | None = None
+        """What :func:`why_stuck` said last."""
         self.stop_reason: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -136,13 +140,12 @@ class Recorder(tune.Callback):
             self._write_retries(trial.trial_id, progress, retried)
             return
         self._write_retries(trial.trial_id, progress, extra.failures)
-        noted = self._scheduler.noted.pop(trial.trial_id)
-        report = self._report(progress, trial.trial_id, result, extra, noted)
-        if noted.is_best:
-            self._note_incumbent(report, extra.state)
+        decision = self._scheduler.noted.pop(trial.trial_id)
+        report = self._report(progress, trial.trial_id, result, extra, decision)
+        report["is_incumbent"] = self._incumbents.report(trial.trial_id, report, extra.state)
         self._events.write(to_json(report, inf_nan_mode="strings").decode() + "\n")
         progress.epoch, progress.config = report["epoch"], report["config"]
-        progress.last_decision = noted.decision
+        progress.last_decision = decision
         progress.scores.append(report["validation_score"])
         progress.scores_ahead = extra.scores_ahead
         self.epochs += 1
@@ -159,6 +162,7 @@ class Recorder(tune.Callback):
             return
         status = _ENDS.get(progress.last_decision or "", "cut")
         self._end(trial.trial_id, progress, status, self.last_report_s)
+        self._incumbents.ended(trial.trial_id, failed=False)
         self._same_failures = ("", 0)
 
     def on_trial_recover(
@@ -177,6 +181,16 @@ class Recorder(tune.Callback):
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         self.counts.running = sum(trial.status == Trial.RUNNING for trial in trials)
         self.counts.paused = sum(trial.status == Trial.PAUSED for trial in trials)
+        self.stuck = why_stuck(trials)
+
+    @property
+    def epochs_of_trials(self) -> list[int]:
+        """How far each trial came."""
+        return [progress.epoch for progress in self._trials.values()]
+
+    @property
+    def incumbent(self) -> Incumbent | None:
+        return self._incumbents.best
 
     @property
     def started_trials(self) -> int:
@@ -220,7 +234,7 @@ class Recorder(tune.Callback):
         tune_id: str,
         result: dict[str, Any],
         extra: EpochExtra,
-        noted: Noted,
+        decision: Decision,
     ) -> dict[str, Any]:
         """A :class:`Report`'s fields; as a dict, because to make and check the model would be most
         of what a virtual epoch costs."""
@@ -244,10 +258,9 @@ class Recorder(tune.Callback):
             "spans": [{"kind": kind, "seconds": seconds} for kind, seconds in extra.spans],
             "trial_device_seconds": {k: s * scale for k, s in extra.trial_seconds.items()},
             "held_device_seconds": extra.reported_s * scale * self._slots,
-            "decision": noted.decision,
+            "decision": decision,
             "rung": epoch if epoch in self._rungs else None,
             "parent": extra.parent,
-            "is_incumbent": noted.is_best,
         }
 
     def _death_of_actor(self, trial: Trial) -> Failure:
@@ -264,11 +277,8 @@ class Recorder(tune.Callback):
     def _fail(self, tune_id: str, progress: _Progress, failure: Failure) -> None:
         print(f"trial {progress.number} failed: {failure.log}", file=sys.stderr)
         self._end(tune_id, progress, "failed", failure.at_s, failure.reason)
+        self._incumbents.ended(tune_id, failed=True)
         self._count_failure(failure.reason)
-
-    def _note_incumbent(self, report: Mapping[str, Any], state: Any) -> None:
-        self.incumbent = Incumbent(**{name: report[name] for name in Incumbent.model_fields})
-        self._keep_incumbent(self.incumbent, state)
 
     def _end(
         self,

@@ -47,8 +47,9 @@ def stopping_costs(run: Run) -> pd.DataFrame:
             continue
         known = [sign * end.unstopped.best for end in stopped if end.unstopped is not None]
         known = [score for score in known if math.isfinite(score)]
-        scores = [sign * r.validation_score for r in cell.reports if r.is_incumbent]
-        incumbent = max(scores, default=-math.inf)
+        failed = {end.trial for end in cell.ends if end.status == "failed" and not end.retried}
+        scores = [sign * r.validation_score for r in cell.reports if r.trial not in failed]
+        incumbent = max(filter(math.isfinite, scores), default=-math.inf)
         best = max([incumbent, *known])
         is_known = any(end.unstopped is not None for end in stopped)
         is_compared = is_known and math.isfinite(incumbent)
