@@ -171,7 +171,8 @@ def method_notes(analysis: Analysis) -> list[str]:
         "no strategy.",
         "The incumbent is the best configuration so far by validation score. NaN and ±∞ are never "
         "incumbents, nor is what a trial reported before it failed; of equal scores the earlier "
-        "stays. Curves carry the last known incumbent forward and have no value before the first report.",
+        "stays. Curves carry the last known incumbent forward and have no value before the first "
+        "report.",
     ]
     if not study.is_deterministic:
         notes.append(
