@@ -75,8 +75,8 @@ def run_study(config: StudyConfig, console: Console) -> int:
             for line in _rungs(plans, benchmark.max_epochs):
                 say(console, line)
             for strategy, seed in study.cells:
-                if (reason := store.why_again(strategy, seed)) is not None:
-                    say(console, f"done again: {strategy} seed {seed}: {reason}", "yellow")
+                if (damage := store.why_again(strategy, seed)) is not None:
+                    say(console, f"done again: {strategy} seed {seed}: {damage}", "yellow")
             try:
                 outcomes = _run_cells(study, executor, store, console, clock)
                 retrain_incumbents(study, executor, store, console, clock)

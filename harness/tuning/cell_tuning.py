@@ -142,13 +142,23 @@ def _outcome(
         return "failed", "no epoch fitted into the budget"
     if recorder.incumbent is None:
         return "failed", "no valid result: every trial failed or diverged"
-    failed, ended = recorder.counts.ended["failed"], recorder.counts.ended
-    if failed > ended["cut"] and not (ended["finished"] or ended["stopped"] or ended["diverged"]):
-        # What those under way at the cut have reported is what the others had before they failed.
+    if (failed := _all_that_ended_failed(recorder)) is not None:
         return "failed", f"no valid result: all {failed} trials that came to an end failed"
-    if (reason := why_invalid(scheduler, recorder.epochs_of_trials)) is not None:
+    if (reason := why_invalid(scheduler, recorder.epochs_of_trials())) is not None:
         return "failed", reason
     if account.ended_s < spec.budget_seconds:
         share = account.ended_s / spec.budget_seconds
         return "completed", f"the searcher ended after {share:.0%} of the budget"
     return "completed", "the budget was spent"
+
+
+def _all_that_ended_failed(recorder: Recorder) -> int | None:
+    """How many, where all trials failed but those under way at the cut, which came no further: what
+    these have reported is what the others had reported before they failed."""
+    ended = recorder.counts.ended
+    if ended["finished"] or ended["stopped"] or ended["diverged"] or ended["failed"] < 2:
+        return None
+    furthest = max(recorder.epochs_of_trials("failed"))
+    under_way = recorder.epochs_of_trials("cut")
+    is_all = ended["failed"] >= len(under_way) and max(under_way, default=0) <= furthest
+    return ended["failed"] if is_all else None

@@ -183,10 +183,9 @@ class Recorder(tune.Callback):
         self.counts.paused = sum(trial.status == Trial.PAUSED for trial in trials)
         self.stuck = why_stuck(trials)
 
-    @property
-    def epochs_of_trials(self) -> list[int]:
-        """How far each trial came."""
-        return [progress.epoch for progress in self._trials.values()]
+    def epochs_of_trials(self, status: TrialStatus | None = None) -> list[int]:
+        """How far each trial came (that ended so)."""
+        return [p.epoch for p in self._trials.values() if status in (None, p.status)]
 
     @property
     def incumbent(self) -> Incumbent | None:

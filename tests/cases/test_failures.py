@@ -124,7 +124,7 @@ def test_case_10_zero_and_then_a_failure_is_no_winner() -> None:
 
 def test_case_10_every_trial_failed_and_so_the_cell_did() -> None:
     """Also the one that was under way at the cut, of which nobody knows it yet. (What the command
-    then exits with: ``test_commands.py``.)"""
+    then exits with: ``tests/harness/test_cluster_cases.py``.)"""
     benchmark = Scripted(_zero_then_raises, mode="min", space={"x": tune.uniform(0.0, 0.4)})
     cell = run_virtual("random/fifo", benchmark, slots=1, seconds=115, costs=NO_COSTS)
     assert len(cell.ends("failed")) == 3 and len(cell.ends("cut")) == 1

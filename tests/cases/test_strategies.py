@@ -45,7 +45,7 @@ def pbt_of_two(quantile_fraction: float) -> Strategy:
 
 
 def test_case_03_pbt_without_checkpoints_is_refused() -> None:
-    """ray#27170. (Through the command: ``test_commands.py``.)"""
+    """ray#27170. (Through the command: ``tests/harness/test_cluster_cases.py``.)"""
     with pytest.raises(UsageError, match="needs checkpoints, which this benchmark does not give"):
         run_virtual(pbt_of_two(0.25), ClockworkWithoutCheckpoints(), slots=2)
 

@@ -24,6 +24,7 @@ from tests.harness.toy_benchmark import Toy
 pytestmark = pytest.mark.cluster
 
 STRATEGIES = Path(__file__).with_name("case_strategies.py")
+VIRTUAL_TOYS = Path(__file__).with_name("virtual_toys.py")
 
 
 @contextmanager
@@ -39,12 +40,16 @@ def another_cluster(nodes: int, *, has_dashboard: bool) -> Iterator[str]:
         cluster.shutdown()
 
 
+def run_command(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "harness", "run", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=400)
+
+
 def refused_on(address: str, out: Path) -> str:
     """The message of a ``run`` there that is refused before anything starts."""
     words = ["--strategies", "random/fifo", "--benchmark", "toy", "--benchmark-file", TOY_FILE]
     words += ["--address", address, "--out", out]
-    command = [sys.executable, "-m", "harness", "run", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    done = run_command(*words)
     assert done.returncode == 2, done.stderr + done.stdout
     assert "Traceback" not in done.stderr
     assert not (out / "study.json").exists()
@@ -130,3 +135,46 @@ def test_case_31_only_rank_0_reports(cluster: RayCluster, tmp_path: Path) -> Non
     assert caught.value.cause.failure.reason == (
         "worker [1] of 2 did not report although rank [0] had"
     )
+
+
+def test_cases_03_10_16_27_a_study_as_it_is_typed(cluster: RayCluster, tmp_path: Path) -> None:
+    """ray#6780: rungs are printed, and one that is beyond the cap is warned of. ray#58179: a state
+    file cut to 0 bytes: that cell is done again, and the reason is said. ray#27170: PBT without
+    checkpoints. ray PR#26655: the exit code where every trial reported and then failed."""
+    virtual = ["--executor", "virtual", "--benchmark-file", VIRTUAL_TOYS]
+    virtual += ["--address", cluster.address]
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        done = run_command(*virtual, *words)
+        assert "Traceback" not in done.stderr + done.stdout
+        return done
+
+    toy = ["--benchmark", "clockwork", "--strategies", "random/asha", "--budget", 0.1]
+    first = [*toy, "--benchmark-option", "max_epochs=10", "--seeds", 2, "--out", tmp_path / "a"]
+    done = run(*first)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "rungs: random/asha: trials are compared at epochs 1, 3, 9, and end at 10" in done.stdout
+    assert "its next rung, 27, is beyond the epochs cap of 10" in done.stdout
+    assert "done again" not in done.stdout
+
+    damaged, kept = (tmp_path / "a" / "cells" / f"random-asha--seed-{seed}" for seed in (0, 1))
+    whole = (damaged / "cell.json").read_bytes()
+    (damaged / "cell.json").write_bytes(b"")
+    before = (kept / "cell.json").stat().st_mtime_ns
+    done = run(*first)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "done again: random/asha seed 0: cell.json is empty" in done.stdout
+    assert "done again: random/asha seed 1" not in done.stdout
+    assert (damaged / "cell.json").read_bytes() == whole
+    assert (damaged / "earlier" / "1" / "events.jsonl").exists()
+    assert (kept / "cell.json").stat().st_mtime_ns == before
+
+    failing = ["--benchmark-option", "faults=raise", "--max-same-failures", 0]
+    done = run(*toy, *failing, "--strategies", "random/fifo", "--out", tmp_path / "b")
+    assert done.returncode == 1, done.stderr + done.stdout
+    assert "failed: random/fifo seed 0: no valid result: all " in done.stdout
+
+    pbt = ["--benchmark", "clockwork_without_checkpoints", "--strategies", "pbt"]
+    done = run(*pbt, "--out", tmp_path / "c")
+    assert done.returncode == 2
+    assert "needs checkpoints, which this benchmark does not give" in done.stderr
