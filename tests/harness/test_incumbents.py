@@ -66,7 +66,7 @@ def test_few_weights_are_held_and_the_best_ones() -> None:
         incumbents.report(trial, fields(trial, order, -float(order)), state=trial)
     for trial in TRIALS[:-1]:
         incumbents.ended(trial, failed=True)
-    assert kept[: MAX_HELD_STATES] == list(TRIALS[:MAX_HELD_STATES])
+    assert kept[:MAX_HELD_STATES] == list(TRIALS[:MAX_HELD_STATES])
     assert kept[MAX_HELD_STATES:] == [None] * (len(TRIALS) - MAX_HELD_STATES)
 
 
