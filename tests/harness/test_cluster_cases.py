@@ -21,7 +21,7 @@ from tests.harness.conftest import TOY_FILE, RunCell
 from tests.harness.test_cluster import assert_accounted, ends, two_workers
 from tests.harness.toy_benchmark import Toy
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 STRATEGIES = Path(__file__).with_name("case_strategies.py")
 VIRTUAL_TOYS = Path(__file__).with_name("virtual_toys.py")
