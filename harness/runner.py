@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
@@ -15,7 +16,7 @@ from benchmarks.registry import BENCHMARKS, make_benchmark
 from benchmarks.space import describe_space
 from harness.clock import Clock, MonotonicClock, utc_timestamp
 from harness.console import say
-from harness.contract import DEVICE_NAMES, Benchmark, Dataset, Strategy, UsageError
+from harness.contract import DEVICE_NAMES, Benchmark, Dataset, Plan, Strategy, UsageError
 from harness.contract.records import (
     CellRecord,
     StrategyRecord,
@@ -91,11 +92,17 @@ def _run_study(
             # here, because starting Ray replaces its handler.
             signal.signal(signal.SIGTERM, _interrupt)
             study = _decide(config, benchmark, dataset, strategies, executor)
-            for line in _check_plans(study):
+            plans = _build_plans(study)
+            for line in _notes(plans):
                 say(console, f"note: {line}", "yellow")
             record = _study_record(study, left_out, executor, store.folder)
             resumed = store.begin(record)
             _announce(console, study, executor, out, resumed)
+            for line in _rungs(plans, benchmark.max_epochs):
+                say(console, line)
+            for strategy, seed in study.cells:
+                if (damage := store.why_again(strategy, seed)) is not None:
+                    say(console, f"done again: {strategy} seed {seed}: {damage}", "yellow")
             trackers.enter_context(tracked(targets, store.folder, console, clock))
             outcomes: Outcomes = {}
             try:
@@ -185,16 +192,33 @@ def _decide(
     return DecidedStudy(decided, benchmark, dataset, strategies, devices, budget)
 
 
-def _check_plans(study: DecidedStudy) -> list[str]:
-    """Build every strategy once before anything runs; returns what the user should know."""
-    notes: list[str] = []
-    for strategy in study.strategies:
-        problem = make_problem(
-            study.benchmark, study.devices.slots, study.budget_epochs, study.config.seeds[0]
-        )
-        plan = build_plan(strategy, problem, study.benchmark.gives_checkpoints)
-        notes += [f"{strategy.name}: {warning}" for warning in plan.warnings]
-    return notes
+def _build_plans(study: DecidedStudy) -> dict[str, Plan]:
+    """Build every strategy once before anything runs, by its name."""
+    problem = make_problem(
+        study.benchmark, study.devices.slots, study.budget_epochs, study.config.seeds[0]
+    )
+    return {
+        strategy.name: build_plan(strategy, problem, study.benchmark.gives_checkpoints)
+        for strategy in study.strategies
+    }
+
+
+def _notes(plans: Mapping[str, Plan]) -> list[str]:
+    """What the user should know of the strategies before they run."""
+    return [f"{name}: {warning}" for name, plan in plans.items() for warning in plan.warnings]
+
+
+def _rungs(plans: Mapping[str, Plan], max_epochs: int) -> list[str]:
+    """A line for each set of rungs."""
+    by_rungs: dict[tuple[int, ...], list[str]] = {}
+    for name, plan in plans.items():
+        if plan.rungs:
+            by_rungs.setdefault(plan.rungs, []).append(name)
+    return [
+        f"rungs: {', '.join(names)}: trials are compared at epochs "
+        f"{', '.join(map(str, rungs))}, and end at {max_epochs}"
+        for rungs, names in by_rungs.items()
+    ]
 
 
 def _study_record(

@@ -13,7 +13,7 @@ from harness.contract import UsageError
 from harness.contract.files import write_atomically
 from harness.contract.records import CellRecord, StudyRecord
 from harness.study import StudyConfig
-from reports.store import STUDY_FILE, cell_folder, read_study, verify_cell
+from reports.store import CELL_FILE, STUDY_FILE, cell_folder, read_study, verify_cell
 
 LOCK_FILE, LOG_FILE, EARLIER = ".lock", "run.log", "earlier"
 
@@ -131,6 +131,12 @@ class RunStore:
     def cell(self, strategy: str, seed: int) -> Path:
         """A cell's folder, whatever is in it."""
         return cell_folder(self.folder, strategy, seed)
+
+    def why_again(self, strategy: str, seed: int) -> str | None:
+        """Why a cell that had come to its end is run again; ``None`` if it is not, or had not."""
+        found = self.finished(strategy, seed)
+        had_ended = (cell_folder(self.folder, strategy, seed) / CELL_FILE).exists()
+        return found if had_ended and isinstance(found, str) else None
 
     def fresh_cell(self, strategy: str, seed: int) -> Path:
         """An empty folder for a cell; what an earlier try left is kept aside in ``earlier/N``."""

@@ -137,6 +137,11 @@ def read_study(run: Path) -> StudyRecord:
             "give the folder that `python -m harness run` printed, e.g. runs/NAME"
         )
     path = run / STUDY_FILE
+    if path.stat().st_size == 0:
+        raise UnreadableError(
+            f"{path} is empty, as a crash may leave a file: put a copy of it back, or run the "
+            "study again into a new folder"
+        )
     return _read_record(path, run, _MAX_STUDY_BYTES, StudyRecord, str(path))
 
 

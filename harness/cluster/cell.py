@@ -57,6 +57,7 @@ def run_cell(
     from harness.cluster.tuning_run import run_tuner
     from harness.tuning.cell_tuning import CellTuning
     from harness.tuning.searcher import MeasuredTime
+    from harness.tuning.watchdog import patience_s
 
     saver = IncumbentSaver(folder)
     strategy = STRATEGIES.get(spec.strategy)
@@ -68,7 +69,8 @@ def run_cell(
     )
     if tuning.told is not None:
         tuning.told.turn = replay
-    watch = Watch(spec, tuning.recorder, replay, journal, opening, report, clock, started)
+    patience = patience_s(spec.budget_seconds)
+    watch = Watch(spec, tuning.recorder, replay, journal, opening, report, clock, started, patience)
     run_tuner(tuning, pool, storage, watch.is_over, replay)
     watch.end()
     account: CellAccount = ray.get(pool.close.remote())
@@ -84,7 +86,10 @@ def run_cell(
 
 
 class Watch:
-    """Follows a cell from Tune's loop: notices the start and the end, and feeds the live table."""
+    """Follows a cell from Tune's loop: notices the start and the end, and feeds the live table.
+
+    ``patience_s``: how long nothing may run while trials wait for each other.
+    """
 
     def __init__(
         self,
@@ -96,7 +101,9 @@ class Watch:
         report: Report,
         clock: Clock,
         started: float,
+        patience_s: float,
     ) -> None:
+        self._patience_s = patience_s
         self._spec, self._recorder, self._opening = spec, recorder, opening
         self._replay, self._journal = replay, journal
         self._report, self._clock, self._started = report, clock, started
@@ -104,6 +111,7 @@ class Watch:
         self._reported = self._heard_at = started
         self._heard = 0
         self._setup_seconds = 0.0
+        self._stuck_since: float | None = None
 
     def is_over(self) -> bool:
         now = self._clock.now()
@@ -115,6 +123,8 @@ class Watch:
             self._reported = now
             self._journal.tick(self.taken())
             self._report(self.progress("running" if self._opened is not None else "starting"))
+        if self._is_stuck(now):
+            self._recorder.stop_reason = self._recorder.stuck
         spent = self._opened is not None and self.taken().held_s >= self._spec.budget_seconds
         return spent or self._recorder.saw_cut or self._recorder.stop_reason is not None
 
@@ -146,12 +156,21 @@ class Watch:
                 f"{REPLAY_PATIENCE_S:g} s"
             )
 
+    def _is_stuck(self, now: float) -> bool:
+        if self._opened is None or self._recorder.stuck is None:
+            self._stuck_since = None
+            return False
+        if self._stuck_since is None:
+            self._stuck_since = now
+        return now - self._stuck_since >= self._patience_s
+
     def _open(self, now: float) -> None:
         self._setup_seconds = now - self._started
         try:
             ray.get(self._opening)
             self._opened = now
         except ray.exceptions.RayTaskError as error:
-            if not isinstance(error.cause, EpochError):
+            # A cell that has a past is not failed by a cluster that is busy now.
+            if not isinstance(error.cause, EpochError) or self._replay.heard:
                 raise
             self._recorder.stop_reason = f"the worker groups did not start: {error.cause}"

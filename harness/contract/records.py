@@ -113,6 +113,7 @@ class Report(Record):
     rung: Epochs | None = None
     parent: Parent | None = None
     is_incumbent: bool = False
+    """Whether it was the cell's best when it came; should its trial fail, it counts no more."""
 
 
 class Unstopped(Record):

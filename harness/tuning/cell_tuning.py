@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from ray.tune.schedulers import TrialScheduler
 from ray.tune.search.basic_variant import BasicVariantGenerator
 
 from harness.cell import CellSpec
 from harness.contract import Benchmark, Strategy
-from harness.contract.records import CellRecord, CellStatus, Incumbent, InFlight, LedgerRow
+from harness.contract.records import CellRecord, CellStatus, InFlight, LedgerRow
 from harness.ledger import CellAccount
 from harness.problem import make_problem
 from harness.redaction import redacted, redacted_data
+from harness.tuning.exploits import why_invalid
+from harness.tuning.incumbents import KeepIncumbent
 from harness.tuning.names import count_ids_of
 from harness.tuning.random_states import seed_globals
 from harness.tuning.recorder import Recorder
@@ -38,7 +40,7 @@ class CellTuning:
         benchmark: Benchmark,
         folder: Path,
         searcher_time: SearcherTime,
-        keep_incumbent: Callable[[Incumbent, Any], None],
+        keep_incumbent: KeepIncumbent,
         *,
         is_followed: bool,
     ) -> None:
@@ -91,7 +93,7 @@ class CellTuning:
         """The cell's record, once the recorder is finished."""
         spec, recorder, plan = self.spec, self.recorder, self.plan
         scale = spec.devices.per_slot
-        status, reason = _outcome(spec, recorder, account)
+        status, reason = _outcome(spec, plan.scheduler, recorder, account)
         events = (self._folder / "events.jsonl").read_bytes()
         return CellRecord(
             strategy=spec.strategy,
@@ -133,7 +135,9 @@ class CellTuning:
         )
 
 
-def _outcome(spec: CellSpec, recorder: Recorder, account: CellAccount) -> tuple[CellStatus, str]:
+def _outcome(
+    spec: CellSpec, scheduler: TrialScheduler, recorder: Recorder, account: CellAccount
+) -> tuple[CellStatus, str]:
     """How a cell ended, and why, in one line."""
     if recorder.stop_reason is not None and recorder.stop_status == "failed":
         return "failed", recorder.stop_reason
@@ -143,8 +147,24 @@ def _outcome(spec: CellSpec, recorder: Recorder, account: CellAccount) -> tuple[
         return "failed", "no epoch fitted into the budget"
     if recorder.incumbent is None:
         return "failed", "no valid result: every trial failed or diverged"
+    if (failed := _all_that_ended_failed(recorder)) is not None:
+        return "failed", f"no valid result: all {failed} trials that came to an end failed"
+    if (reason := why_invalid(scheduler, recorder.epochs_of_trials())) is not None:
+        return "failed", reason
     if account.ended_s < spec.budget_seconds:
         share = account.ended_s / spec.budget_seconds
         why = recorder.stop_reason or "the searcher ended"
         return "completed", f"{why} after {share:.0%} of the budget"
     return "completed", "the budget was spent"
+
+
+def _all_that_ended_failed(recorder: Recorder) -> int | None:
+    """How many, where all trials failed but those under way at the cut, which came no further: what
+    these have reported is what the others had reported before they failed."""
+    ended = recorder.counts.ended
+    if ended["finished"] or ended["stopped"] or ended["diverged"] or ended["failed"] < 2:
+        return None
+    furthest = max(recorder.epochs_of_trials("failed"))
+    under_way = recorder.epochs_of_trials("cut")
+    is_all = ended["failed"] >= len(under_way) and max(under_way, default=0) <= furthest
+    return ended["failed"] if is_all else None

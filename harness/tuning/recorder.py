@@ -10,7 +10,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from harness.contract import Benchmark
 from harness.contract.records import (
     CellStatus,
     ConfigValue,
+    Decision,
     Incumbent,
     TrialEnd,
     TrialStatus,
@@ -32,10 +33,12 @@ from harness.contract.records import (
 from harness.limits import SAME_FAILURE
 from harness.redaction import redacted
 from harness.tuning.event_log import EventLog
+from harness.tuning.incumbents import Incumbents, KeepIncumbent
 from harness.tuning.names import trial_number
 from harness.tuning.results import CUT, EXTRA, FAILED, EpochExtra, Failure, ScoresAhead
-from harness.tuning.scheduler import Noted, RecordingScheduler
+from harness.tuning.scheduler import RecordingScheduler
 from harness.tuning.searcher import ToldSearcher
+from harness.tuning.watchdog import why_stuck
 
 _ENDS: dict[str, TrialStatus] = {"stop": "stopped", "finish": "finished", "diverged": "diverged"}
 
@@ -73,7 +76,7 @@ class Recorder(tune.Callback):
         slots: how many slots the cell holds.
         max_same_failures: end the cell when so many trials in a row fail alike (0: never).
         max_trials: end the cell when so many trials have ended (``None``: never).
-        keep_incumbent: called with each new incumbent and its weights, in the executor's own form.
+        keep_incumbent: told of each new incumbent.
         is_followed: as of :class:`EventLog`.
     """
 
@@ -89,7 +92,7 @@ class Recorder(tune.Callback):
         devices_per_slot: float,
         max_same_failures: int,
         max_trials: int | None,
-        keep_incumbent: Callable[[Incumbent, Any], None],
+        keep_incumbent: KeepIncumbent,
         is_followed: bool,
     ) -> None:
         self._folder, self._benchmark = folder, benchmark
@@ -98,14 +101,15 @@ class Recorder(tune.Callback):
         self._slots, self._devices_per_slot = slots, devices_per_slot
         self._max_same_failures, self._max_trials = max_same_failures, max_trials
         self._events = EventLog(folder / "events.jsonl", is_followed=is_followed)
-        self._keep_incumbent = keep_incumbent
+        self._incumbents = Incumbents(benchmark.mode, keep_incumbent)
         self._trials: dict[str, _Progress] = {}
         self._same_failures: tuple[str, int] = ("", 0)
         self.counts = TrialCounts()
         self.epochs = 0
         self.last_report_s = 0.0
-        self.incumbent: Incumbent | None = None
         self.saw_cut = False
+        self.stuck: str | None = None
+        """What :func:`why_stuck` said last."""
         self.stop_reason: str | None = None
         self.stop_status: CellStatus = "failed"
 
@@ -141,13 +145,12 @@ class Recorder(tune.Callback):
             self._write_retries(trial.trial_id, progress, retried)
             return
         self._write_retries(trial.trial_id, progress, extra.failures)
-        noted = self._scheduler.noted.pop(trial.trial_id)
-        report = self._report(progress, trial.trial_id, result, extra, noted)
-        if noted.is_best:
-            self._note_incumbent(report, extra.state)
+        decision = self._scheduler.noted.pop(trial.trial_id)
+        report = self._report(progress, trial.trial_id, result, extra, decision)
+        report["is_incumbent"] = self._incumbents.report(trial.trial_id, report, extra.state)
         self._events.write(to_json(report, inf_nan_mode="strings").decode())
         progress.epoch, progress.config = report["epoch"], report["config"]
-        progress.last_decision = noted.decision
+        progress.last_decision = decision
         progress.scores.append(report["validation_score"])
         progress.scores_ahead = extra.scores_ahead
         self.epochs += 1
@@ -164,6 +167,7 @@ class Recorder(tune.Callback):
             return
         status = _ENDS.get(progress.last_decision or "", "cut")
         self._end(trial.trial_id, progress, status, self.last_report_s)
+        self._incumbents.ended(trial.trial_id, failed=False)
         self._same_failures = ("", 0)
 
     def on_trial_error(
@@ -175,6 +179,15 @@ class Recorder(tune.Callback):
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         self.counts.running = sum(trial.status == Trial.RUNNING for trial in trials)
         self.counts.paused = sum(trial.status == Trial.PAUSED for trial in trials)
+        self.stuck = why_stuck(trials)
+
+    def epochs_of_trials(self, status: TrialStatus | None = None) -> list[int]:
+        """How far each trial came (that ended so)."""
+        return [p.epoch for p in self._trials.values() if status in (None, p.status)]
+
+    @property
+    def incumbent(self) -> Incumbent | None:
+        return self._incumbents.best
 
     def death_of_actor(self, trial: Trial) -> Failure:
         """Not a failed epoch (that is a result), but the death of a trial's Tune actor."""
@@ -227,7 +240,7 @@ class Recorder(tune.Callback):
         tune_id: str,
         result: dict[str, Any],
         extra: EpochExtra,
-        noted: Noted,
+        decision: Decision,
     ) -> dict[str, Any]:
         """A :class:`Report`'s fields; as a dict, because to make and check the model would be most
         of what a virtual epoch costs."""
@@ -251,10 +264,9 @@ class Recorder(tune.Callback):
             "spans": [{"kind": kind, "seconds": seconds} for kind, seconds in extra.spans],
             "trial_device_seconds": {k: s * scale for k, s in extra.trial_seconds.items()},
             "held_device_seconds": extra.reported_s * scale * self._slots,
-            "decision": noted.decision,
+            "decision": decision,
             "rung": epoch if epoch in self._rungs else None,
             "parent": extra.parent,
-            "is_incumbent": noted.is_best,
         }
 
     def _write_retries(self, tune_id: str, progress: _Progress, failures: list[Failure]) -> None:
@@ -269,11 +281,8 @@ class Recorder(tune.Callback):
     def _fail(self, tune_id: str, progress: _Progress, failure: Failure) -> None:
         print(f"trial {progress.number} failed: {redacted(failure.log)}", file=sys.stderr)
         self._end(tune_id, progress, "failed", failure.at_s, failure.reason)
+        self._incumbents.ended(tune_id, failed=True)
         self._count_failure(redacted(failure.reason))
-
-    def _note_incumbent(self, report: Mapping[str, Any], state: Any) -> None:
-        self.incumbent = Incumbent(**{name: report[name] for name in Incumbent.model_fields})
-        self._keep_incumbent(self.incumbent, state)
 
     def _end(
         self,

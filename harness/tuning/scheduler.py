@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from ray.tune.experiment import Trial
 from ray.tune.result import TRAINING_ITERATION
@@ -19,13 +19,6 @@ _DECISIONS: dict[str, Decision] = {
     TrialScheduler.STOP: "stop",
     TrialScheduler.NOOP: "exploit",
 }
-
-
-class Noted(NamedTuple):
-    """What followed a trial's last report, and whether it was the cell's best so far."""
-
-    decision: Decision
-    is_best: bool
 
 
 class RecordingScheduler(TrialScheduler):
@@ -52,7 +45,7 @@ class RecordingScheduler(TrialScheduler):
         self._scores = scores
         self._heals = heals
         self._added: set[str] = set()
-        self.noted: dict[str, Noted] = {}
+        self.noted: dict[str, Decision] = {}
         """Tune's trial id → the last decision; the recorder takes them out."""
 
     @property
@@ -84,10 +77,8 @@ class RecordingScheduler(TrialScheduler):
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
         if CUT in result:
             return TrialScheduler.STOP
-        score = result[self._metric]
-        is_best = self._scores.report(score)
-        action, decision = self._decide(tune_controller, trial, result)
-        self.noted[trial.trial_id] = Noted(decision, is_best)
+        self._scores.report(trial.trial_id, result[self._metric])
+        action, self.noted[trial.trial_id] = self._decide(tune_controller, trial, result)
         return action
 
     def _decide(
@@ -108,6 +99,7 @@ class RecordingScheduler(TrialScheduler):
 
     def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
         if FAILED in result:
+            self._scores.withdraw(trial.trial_id)
             self._scheduler.on_trial_error(tune_controller, trial)
             return
         told = self._told(result) if self._metric in result else None

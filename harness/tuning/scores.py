@@ -1,4 +1,4 @@
-"""The cell's scores so far: the incumbent, and the worst finite score that failures are told as."""
+"""The cell's scores so far, as far as failures need them: told as the worst finite one."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from harness.contract import Mode
 
 
 class Scoreboard:
-    """Knows the best and the worst finite score reported in a cell so far."""
+    """Knows the worst finite score that was reported in a cell so far.
+
+    Trials, by Tune's id, that failed do not count: a score from before a crash may be anything (0,
+    the best loss there is), and would then be told as the worst.
+    """
 
     def __init__(self, mode: Mode) -> None:
-        self._sign = 1.0 if mode == "max" else -1.0
-        self.best: float | None = None
+        self._worse = min if mode == "max" else max
+        self._worst_of: dict[str, float] = {}
         self.worst: float | None = None
 
-    def report(self, score: float) -> bool:
-        """Take in a reported score; tells whether it is a new best (NaN and ±inf never are)."""
+    def report(self, trial_id: str, score: float) -> None:
+        """Take in a reported score; NaN and ±inf are none."""
         if not math.isfinite(score):
-            return False
-        if self.worst is None or self._sign * score < self._sign * self.worst:
-            self.worst = score
-        if self.best is None or self._sign * score > self._sign * self.best:
-            self.best = score
-            return True
-        return False
+            return
+        self._worst_of[trial_id] = self._worse(self._worst_of.get(trial_id, score), score)
+        self.worst = score if self.worst is None else self._worse(self.worst, score)
+
+    def withdraw(self, trial_id: str) -> None:
+        """A trial has failed: forget what it reported."""
+        if self._worst_of.pop(trial_id, None) == self.worst:
+            self.worst = self._worse(self._worst_of.values(), default=None)
 
     def as_told(self, score: float | None) -> float | None:
         """What searchers and schedulers hear: a failure or non-finite score counts as the worst

@@ -14,7 +14,7 @@ from ray.tune.search import ConcurrencyLimiter, SearchAlgorithm, Searcher
 
 from harness.clock import Clock
 from harness.contract import Config
-from harness.tuning.results import without_extras
+from harness.tuning.results import FAILED, without_extras
 from harness.tuning.scores import Scoreboard
 
 
@@ -96,6 +96,8 @@ class ToldSearcher(Searcher):
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
+        if error or (result is not None and FAILED in result):
+            self._scores.withdraw(trial_id)
         score = None if error or result is None else result.get(self._told_metric)
         with self._time.telling():
             self._tell(trial_id, result or {}, self._scores.as_told(score))

@@ -68,6 +68,8 @@ class VirtualActorManager:
         self._pending: list[TrackedActor] = []
         self.live: dict[TrackedActor, VirtualTrialActor] = {}
         self.is_over = False
+        self.idle_since_s: float | None = None
+        """When it turned out that nothing more will happen before the budget's end."""
 
     # The clock ----------------------------------------------------------------------------------
 
@@ -77,6 +79,7 @@ class VirtualActorManager:
             self._idle_steps += 1
             if self._idle_steps >= IDLE_STEPS_BEFORE_GIVING_UP:
                 # Whoever has nothing more to do holds the devices all the same.
+                self.idle_since_s = self._clock.now()
                 self._end()
             return False
         self._idle_steps = 0

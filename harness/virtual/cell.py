@@ -17,6 +17,7 @@ from harness.tuning.incumbent import write_incumbent
 from harness.tuning.results import MAX_RETRIES
 from harness.tuning.searcher import SearcherTime
 from harness.tuning.stopper import CellStopper
+from harness.tuning.watchdog import patience_s, why_stuck
 from harness.virtual.clock import VirtualClock
 from harness.virtual.costs import Costs
 from harness.virtual.searcher_time import FixedTime, RealTime
@@ -33,7 +34,7 @@ class _LastIncumbent:
         self.incumbent: Incumbent | None = None
         self.state: Any = None
 
-    def __call__(self, incumbent: Incumbent, state: Any) -> None:
+    def __call__(self, incumbent: Incumbent | None, state: Any) -> None:
         self.incumbent, self.state = incumbent, state
 
 
@@ -84,6 +85,8 @@ def run_cell(
     recorder = tuning.recorder
 
     def is_over() -> bool:
+        if manager.idle_since_s is not None and recorder.stop_reason is None:
+            recorder.stop_reason = why_stuck(controller.get_trials())
         return manager.is_over or recorder.stop_reason is not None
 
     with tempfile.TemporaryDirectory() as scratch, internals.patched_tune(scratch, is_fast):
@@ -105,7 +108,10 @@ def run_cell(
                 reported = now
                 recorder.on_step_end(0, controller.get_trials())
                 report(recorder.progress("running", clock.now()))
-    account = manager.close(min(clock.now(), spec.budget_seconds))
+    ended_s = min(clock.now(), spec.budget_seconds)
+    if manager.idle_since_s is not None and recorder.stop_reason is not None:
+        ended_s = min(manager.idle_since_s + patience_s(spec.budget_seconds), ended_s)
+    account = manager.close(ended_s)
     recorder.finish(account.ended_s)
     if kept.incumbent is not None:
         write_incumbent(folder, kept.incumbent, _packed(benchmark, kept.state))
@@ -126,7 +132,7 @@ def _searcher_time(
 
 def _packed(benchmark: Benchmark, state: Any) -> bytes | None:
     """A light session's state is next to nothing, and its configuration says all."""
-    if benchmark.light_sessions:
+    if benchmark.light_sessions or state is None:
         return None
     from harness.tuning.states import pack_state
 

@@ -20,9 +20,10 @@ from reports.analysis.frames import (
     reports_frame,
     trials_frame,
 )
-from reports.analysis.incumbents import final_incumbents, incumbent_steps
+from reports.analysis.incumbents import final_incumbents, incumbent_steps, of_sound_trials
 from reports.analysis.optimism import optimism, optimism_by_strategy
 from reports.analysis.ranking import Verdict, areas_by_cell, standings, verdict
+from reports.analysis.repeats import without_repeats
 from reports.analysis.savings import (
     epochs_by_cell,
     ideal_by_strategy,
@@ -32,6 +33,7 @@ from reports.analysis.savings import (
 from reports.analysis.stopping import rung_signals, stopping_costs, stopping_costs_by_strategy
 from reports.analysis.summary import summarise
 from reports.analysis.targets import reached_curves, target_times, time_to_target
+from reports.analysis.told import told_scores
 from reports.columns import ReportColumns
 from reports.run import CellKey, Run
 
@@ -67,6 +69,7 @@ class Analysis:
     stopping_costs: pd.DataFrame
     stopping_costs_by_strategy: pd.DataFrame
     rung_signals: pd.DataFrame
+    told_scores: pd.DataFrame
     optimism: pd.DataFrame
     optimism_by_strategy: pd.DataFrame
     standings: pd.DataFrame
@@ -79,16 +82,19 @@ class Analysis:
 
 
 def analyse(run: Run, columns: ReportColumns | None = None) -> Analysis:
-    """Analyse what there is of a run.
+    """Analyse what there is of a run; cells that repeat another seed's results are left out.
 
     ``columns``: as from :func:`reports.analysis.frames.report_columns`, where they are there
     already.
     """
+    distinct = without_repeats(run)
+    if distinct is not run:
+        run, columns = distinct, None
     benchmark, budget = run.study.benchmark, run.study.budget_device_seconds
     mode = benchmark.mode
     reports = reports_frame(report_columns(run) if columns is None else columns)
     trials = trials_frame(run)
-    steps = _with_wall_clock(incumbent_steps(reports, mode), run)
+    steps = _with_wall_clock(incumbent_steps(of_sound_trials(reports, trials), mode), run)
     finals = final_incumbents(steps)
     best_score = float(finals["validation_score"].agg(mode)) if len(finals) else math.nan
     curves = score_curves(steps, budget)
@@ -128,6 +134,7 @@ def analyse(run: Run, columns: ReportColumns | None = None) -> Analysis:
         stopping_costs=costs,
         stopping_costs_by_strategy=stopping_costs_by_strategy(costs),
         rung_signals=rung_signals(run),
+        told_scores=told_scores(run),
         optimism=optimisms,
         optimism_by_strategy=optimism_by_strategy(optimisms, mode),
         standings=standing,

@@ -14,6 +14,20 @@ STEP_COLUMNS = [
 ]  # fmt: skip
 
 
+def of_sound_trials(reports: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
+    """Without what trials reported that failed afterwards: it counts for nobody, from the start.
+
+    Args:
+        reports: as from :func:`reports.analysis.frames.reports_frame`.
+        trials: as from :func:`reports.analysis.frames.trials_frame`.
+    """
+    failed = trials.loc[trials["status"] == "failed", ["strategy", "seed", "trial"]]
+    if failed.empty:
+        return reports
+    keys = pd.MultiIndex.from_frame(reports[["strategy", "seed", "trial"]])
+    return reports[~keys.isin(pd.MultiIndex.from_frame(failed))]
+
+
 def incumbent_steps(reports: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     """The reports that made a new incumbent, per cell in order of the compute held by then.
 
@@ -21,7 +35,7 @@ def incumbent_steps(reports: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     incumbents; of equal scores the earlier stays.
 
     Args:
-        reports: as from :func:`reports.analysis.frames.reports_frame`.
+        reports: those that count (see :func:`of_sound_trials`).
         mode: the direction in which scores improve.
 
     Returns:

@@ -49,10 +49,11 @@ def stopping_costs(run: Run) -> pd.DataFrame:
             continue
         known = [sign * end.unstopped.best for end in stopped if end.unstopped is not None]
         known = [score for score in known if math.isfinite(score)]
+        failed = [end.trial for end in cell.ends if end.status == "failed" and not end.retried]
         plain = cell.columns.plain
-        bests = plain.filter(plain["is_incumbent"])["validation_score"].to_pylist()
-        scores = [sign * score for score in bests]
-        incumbent = max(scores, default=-math.inf)
+        scores = sign * plain["validation_score"].to_numpy()
+        is_sound = np.isfinite(scores) & ~np.isin(plain["trial"].to_numpy(), failed)
+        incumbent = float(scores[is_sound].max(initial=-math.inf))
         best = max([incumbent, *known])
         is_known = any(end.unstopped is not None for end in stopped)
         is_compared = is_known and math.isfinite(incumbent)

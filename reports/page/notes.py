@@ -170,9 +170,16 @@ def method_notes(analysis: Analysis) -> list[str]:
         "At the budget, trials in flight stop at once, and what they had not reported counts for "
         "no strategy.",
         "The incumbent is the best configuration so far by validation score. NaN and ±∞ are never "
-        "incumbents; of equal scores the earlier stays. Curves carry the last known incumbent "
-        "forward and have no value before the first report.",
+        "incumbents, nor is what a trial reported before it failed; of equal scores the earlier "
+        "stays. Curves carry the last known incumbent forward and have no value before the first "
+        "report.",
     ]
+    if not study.is_deterministic:
+        notes.append(
+            "A seed gives every strategy, and every run of the study, the same start: training "
+            "seed, split of the data, space, devices. The order of events is the machine's own, "
+            "so another run of the same seed need not give the same trials or scores."
+        )
     if study.costs is not None:
         notes.append(_virtual_time(study.costs))
     if analysis.by_test:

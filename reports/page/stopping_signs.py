@@ -15,6 +15,8 @@ LOW_AMONG_SURVIVORS, MIN_SURVIVORS = 0.0, 30
 """Survivors lie close together: only a correlation that is not even positive says something."""
 LUCKY_SHARE = 0.3
 """Of cells whose winner was among the worst tenth of those that went on."""
+MIN_ARRIVALS = 4
+"""So many trials at a rung, and one of them should have been stopped by a factor of 3 or 4."""
 FALSE_STOP_SHARE = 0.5
 """Of cells in which a stopped trial would have won."""
 
@@ -28,6 +30,25 @@ def stopping_signs(analysis: Analysis) -> list[str]:
         cap = analysis.run.study.benchmark.max_epochs
         sentences += _of_rungs(str(name), own, cap)
         sentences += _of_costs(str(name), analysis)
+    sentences += _none_stopped(analysis)
+    return sentences
+
+
+def _none_stopped(analysis: Analysis) -> list[str]:
+    """Strategies that could have stopped trials and stopped none at all."""
+    sentences = []
+    rungs = records(analysis.rungs)
+    for strategy in analysis.run.study.strategies:
+        own = [row for row in rungs if row["strategy"] == strategy.name]
+        compared = sum(row["promoted"] for row in own[:1])
+        if len(own) < 2 or compared < MIN_ARRIVALS or any(row["stopped"] for row in own):
+            continue
+        sentences.append(
+            f"{strategy.name} stopped none of the {compared} trials that it compared at epoch "
+            f"{own[0]['rung']}. That need not be a fault: Ray's ASHA judges a trial when it "
+            "arrives, against those that came before it, so that scores arriving from worst to "
+            "best all go on."
+        )
     return sentences
 
 

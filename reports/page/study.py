@@ -125,7 +125,7 @@ def make_study_page(
     group: StudyGroup, analysis: Analysis, styles: Mapping[str, StrategyStyle], prefix: str
 ) -> StudyPage:
     """Draw a study's figures and put its sentences together."""
-    run = group.run
+    run = analysis.run
     study = run.study
     unit = units.ComputeUnit.for_budget(study.devices.kind, study.budget_device_seconds)
     order = list(analysis.standings["strategy"])

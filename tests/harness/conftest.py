@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ class RunCell:
         max_same_failures: int = 0,
         budget_epochs: float = 40.0,
         storage: str | None = None,
+        strategy_files: Sequence[Path] = (),
         on_progress: Callable[[CellProgress], None] = lambda progress: None,
         **options: Any,
     ) -> Cell:
@@ -60,6 +61,7 @@ class RunCell:
             benchmark=benchmark,
             benchmark_options={"folder": str(folder), **options},
             benchmark_files=[TOY_FILE],
+            strategy_files=list(strategy_files),
             max_same_failures=max_same_failures,
         )
         spec = ClusterCellSpec(

@@ -157,8 +157,10 @@ def test_finished_cells_are_judged_by_content(tmp_path: Path) -> None:
     assert store.finished("random/fifo", 0) == "not run: it has no folder"
     make_run.write_cell(tmp_path, make_run.cell(), events)
     assert not isinstance(store.finished("random/fifo", 0), str)
+    assert store.why_again("random/fifo", 0) is None
     (folder / CELL_FILE).write_text("")
-    assert isinstance(store.finished("random/fifo", 0), str)
+    assert store.finished("random/fifo", 0) == store.why_again("random/fifo", 0)
+    assert store.why_again("random/fifo", 0) == "cell.json is empty"
     make_run.write_cell(tmp_path, make_run.cell(status="failed", reason="no luck"), events)
     assert store.finished("random/fifo", 0) == "failed before: no luck"
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import psutil
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -67,7 +68,7 @@ class ToySession(Session):
             raise ValueError("a passing trouble")
         if fault == "one_rank" and self._worker.rank == 1:
             raise RuntimeError("rank 1 alone is in trouble")
-        if fault == "hang":
+        if fault == "hang" or (fault == "rank_1_hangs" and self._worker.rank == 1):
             time.sleep(1000)
         if fault == "die_once" and self._worker.rank == 1 and self._is_first_time():
             os._exit(3)
@@ -118,3 +119,22 @@ class ToyMin(Toy):
 class ToyWithoutCheckpoints(Toy):
     name = "toy_without_checkpoints"
     gives_checkpoints = False
+
+
+class MemorySession(ToySession):
+    """Holds as much per trial as its state has; the test score is this process's memory in MB."""
+
+    def start(self, config: Config, seed: int) -> None:
+        super().start(config, seed)
+        self._held = torch.ones(int(self._toy.state_megabytes * 2**18))
+
+    def evaluate(self) -> Mapping[str, float]:
+        own_mb = psutil.Process().memory_full_info().uss / 2**20
+        return {**super().evaluate(), "test": own_mb}
+
+
+class ToyThatTellsItsMemory(Toy):
+    name = "toy_that_tells_its_memory"
+
+    def session(self, worker: Worker, dataset: Dataset, data_seed: int) -> Session:
+        return MemorySession(self, worker)

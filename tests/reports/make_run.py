@@ -240,6 +240,7 @@ class _Simulation:
         self.ledger: defaultdict[tuple[int | None, Kind], float] = defaultdict(float)
         self.at_rung: defaultdict[int, list[float]] = defaultdict(list)
         self.incumbent: Report | None = None
+        self.failed: set[int] = set()
         self.in_flight: list[InFlight] = []
         self.trials = 0
 
@@ -296,7 +297,17 @@ class _Simulation:
         reason = "RuntimeError: CUDA error <script>alert(1)</script> & more"
         self._end(trial, "failed", now, reason=reason, retried=again)
         trial["attempt"] += 1
+        if not again:
+            self.failed.add(trial["number"])
+            self.incumbent = self._best()
         return again
+
+    def _best(self) -> Report | None:
+        """Of the trials that have not failed."""
+        sign = 1 if self.mode == "max" else -1
+        sound = [e for e in self.events if isinstance(e, Report) and e.trial not in self.failed]
+        finite = [report for report in sound if math.isfinite(report.validation_score)]
+        return max(finite, key=lambda report: sign * report.validation_score, default=None)
 
     def _report(
         self, trial: dict[str, Any], slot: int, start: float, now: float, spans: dict[Kind, float]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from harness.contract.records import CellRecord, InFlight, LedgerRow, Parent, Report, Span
-from reports.analysis.frames import report_columns, reports_frame
-from reports.analysis.incumbents import final_incumbents, incumbent_steps
+from reports.analysis.frames import report_columns, reports_frame, trials_frame
+from reports.analysis.incumbents import final_incumbents, incumbent_steps, of_sound_trials
 from reports.analysis.timeline import (
     IN_FLIGHT,
     PIECE_COLUMNS,
@@ -160,7 +160,8 @@ def test_realistic_cells_are_covered_and_agree_with_their_ledgers(
     tmp_path: Path, mode: Any
 ) -> None:
     run = read_run(write_realistic_run(tmp_path, mode=mode, failure_rate=0.2))
-    finals = final_incumbents(incumbent_steps(reports_frame(report_columns(run)), mode))
+    sound = of_sound_trials(reports_frame(report_columns(run)), trials_frame(run))
+    finals = final_incumbents(incumbent_steps(sound, mode))
     for key, cell in run.cells.items():
         pieces = timeline(cell, 1.0)
         check(pieces, 2)
