@@ -213,8 +213,8 @@ def _study_record(
         machine=machine(),
         created_at=utc_timestamp(),
         command=redacted(rerun_command(config.model_copy(update={"out": out}))),
-        goal=config.goal,
-        decisions=config.decisions,
+        goal=None if config.goal is None else redacted(config.goal),
+        decisions=redacted_data(config.decisions),
     )
 
 
