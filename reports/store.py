@@ -44,8 +44,8 @@ _MAX_STUDY_BYTES = 16 * 2**20
 _MAX_CELL_BYTES = 256 * 2**20
 _MAX_EVENTS_BYTES = 4 * 2**30
 """Of all cells together."""
-_MAX_CONFIG_VALUES = 200_000_000
-"""Different parameters × reports: what a table of them all would hold."""
+_MAX_PARAMETERS, _MAX_CONFIG_VALUES = 5000, 200_000_000
+"""Different ones in all configurations; and times the reports: what a table of them would hold."""
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
@@ -100,7 +100,8 @@ def read_run(run: Path) -> Run:
             else:
                 problems[key] = f"its folder holds another cell: {found[0]}, seed {found[1]}"
     parameters = {name for c in cells.values() for config in c.columns.configs for name in config}
-    if len(parameters) * sum(len(cell.reports) for cell in cells.values()) > _MAX_CONFIG_VALUES:
+    values = len(parameters) * sum(len(cell.reports) for cell in cells.values())
+    if len(parameters) > _MAX_PARAMETERS or values > _MAX_CONFIG_VALUES:
         raise UsageError(
             f"{run} names {len(parameters):,} different parameters, more than a report can show"
         )
@@ -207,10 +208,13 @@ def verify_cell(folder: Path) -> CellRecord | str:
 
 
 def _read_verified(folder: Path) -> tuple[CellRecord, bytes]:
-    if not folder.is_dir():
-        raise UnreadableError("not run: it has no folder")
-    if not (folder / CELL_FILE).exists():
-        raise UnreadableError(f"not finished: its folder has no {CELL_FILE}")
+    try:
+        if not folder.is_dir():
+            raise UnreadableError("not run: it has no folder")
+        if not (folder / CELL_FILE).exists():
+            raise UnreadableError(f"not finished: its folder has no {CELL_FILE}")
+    except OSError as error:
+        raise UnreadableError(f"its folder cannot be read: {error.strerror}") from None
     run = _run_of(folder)
     record = _read_record(folder / CELL_FILE, run, _MAX_CELL_BYTES, CellRecord, CELL_FILE)
     content = read_stored_file(folder / EVENTS_FILE, run, _MAX_EVENTS_BYTES, EVENTS_FILE)

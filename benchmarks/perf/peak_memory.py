@@ -44,11 +44,15 @@ class Watched:
         ]
 
 
-def watch(command: Sequence[str]) -> Watched:
-    """Run a command to its end."""
+def watch(command: Sequence[str], *, with_own_children: bool = False) -> Watched:
+    """Run a command to its end.
+
+    ``with_own_children``: watch this process and all that it started before as well, such as a
+    cluster that the command works on.
+    """
     started = time.monotonic()
     process = subprocess.Popen(command)
-    root = psutil.Process(process.pid)
+    root = psutil.Process(None if with_own_children else process.pid)
     peak: dict[str, int] = {}
     cpu_seconds: dict[int, float] = {}
     while process.poll() is None:

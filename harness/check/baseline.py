@@ -9,10 +9,11 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import pandas as pd
-from pydantic import FiniteFloat, ValidationError
+from pydantic import AfterValidator, FiniteFloat, ValidationError
+from pydantic_core import from_json
 
 from benchmarks.noise import without_last_digits
 from harness.contract import UsageError
@@ -21,10 +22,17 @@ from harness.contract.records import CellStatus, Record, Report, StudyRecord
 from reports.analysis import Analysis
 from reports.analysis.frames import records
 from reports.run import Cell, Run
+from reports.stored_file import read_stored_file
 
 BASELINE_FORMAT_VERSION: Final = 1
+MAX_BASELINE_BYTES = 256 * 2**20
 DIGEST_BYTES = 3
 """Of a trial's decisions: enough to find the first trial that differs, small enough to commit."""
+
+
+def _base64(text: str) -> str:
+    base64.b64decode(text, validate=True)
+    return text
 
 
 class CellNumbers(Record):
@@ -44,7 +52,7 @@ class CellNumbers(Record):
     useful_share: FiniteFloat | None
     searcher_seconds: FiniteFloat | None
     events_sha256: str | None
-    trials: str
+    trials: Annotated[str, AfterValidator(_base64)]
 
 
 class Baseline(Record):
@@ -173,14 +181,13 @@ def read_baseline(path: Path) -> Baseline:
         UsageError: no such file, not a baseline, cut off, of another format version, or a value
             that makes no sense; the message says which and what to do.
     """
+    if not path.exists():
+        raise UsageError(f"there is no baseline {path}; make one with {MAKE}")
+    content = read_stored_file(
+        path, path.resolve().parent, MAX_BASELINE_BYTES, f"the baseline {path}"
+    )
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise UsageError(f"there is no baseline {path}; make one with {MAKE}") from None
-    except OSError as error:
-        raise UsageError(f"the baseline {path} cannot be read: {error.strerror}") from None
-    try:
-        fields = json.loads(content)
+        fields = from_json(content)
         version = fields["format_version"]
     except ValueError:
         raise UsageError(

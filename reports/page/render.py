@@ -21,6 +21,7 @@ from reports.analysis import Analysis
 from reports.figures.style import strategy_styles
 from reports.merge import StudyGroup, environment_differences
 from reports.page.study import StudyPage, make_study_page
+from reports.stored_file import is_inside
 
 MAX_ROWS = 200
 """Of tables with a row per failure, which nobody reads to their end."""
@@ -37,6 +38,7 @@ def render_page(analysed: Sequence[tuple[StudyGroup, Analysis]], page: Path) -> 
     groups = [group for group, _ in analysed]
     names = list(dict.fromkeys(s.name for group in groups for s in group.run.study.strategies))
     styles = strategy_styles(names)
+    folders = [run.path for group in groups for run in group.sources]
     is_single = len(groups) == 1
     studies = [
         make_study_page(group, analysis, styles, prefix="" if is_single else f"study-{number}-")
@@ -48,7 +50,7 @@ def render_page(analysed: Sequence[tuple[StudyGroup, Analysis]], page: Path) -> 
         styles=styles,
         title=_title(studies),
         differences=environment_differences([run for group in groups for run in group.sources]),
-        link=lambda target: _link(target, page),
+        link=lambda target: _link(target, page, folders),
     )
 
 
@@ -77,9 +79,9 @@ def _asset(name: str) -> str:
     return files("reports.page").joinpath(name).read_text(encoding="utf-8")
 
 
-def _link(target: Path, page: Path) -> str | None:
-    """The way from the page to a file, where there is one."""
-    if not target.exists():
+def _link(target: Path, page: Path, folders: Sequence[Path]) -> str | None:
+    """The way from the page to a file, where there is one, in one of the run folders."""
+    if not any(is_inside(target, folder) for folder in folders) or not target.exists():
         return None
     return quote(Path(os.path.relpath(target.resolve(), page.resolve().parent)).as_posix())
 
