@@ -7,6 +7,7 @@ import sys
 import typer
 
 from harness.commands.baseline import baseline
+from harness.commands.best import best
 from harness.commands.check import check
 from harness.commands.list_ import list_
 from harness.commands.record import record
@@ -30,6 +31,7 @@ app.command("list")(list_)
 app.command("record")(record)
 app.command("report")(report)
 app.command("show")(show)
+app.command("best")(best)
 app.command("baseline")(baseline)
 app.command("check")(check)
 app.command("surrogate")(surrogate)
