@@ -1,5 +1,5 @@
-"""A finished cell's incumbent as something to use: its configuration, its weights, and the code that
-loads them. Reads the run folder alone: neither Ray nor torch is imported."""
+"""A finished cell's incumbent as something to use: its configuration, its weights, and the code
+that loads them. Reads the run folder alone: neither Ray nor torch is imported."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Best(Record):
     no_checkpoint: str | None = None
     code: list[str]
     cells_compared: int
-    cells_without: dict[str, str] = {}
+    cells_without: dict[str, str]
     """Cells that were asked for and have no incumbent: name → why."""
 
 
@@ -81,9 +81,7 @@ def find_best(run: Path, strategy: str | None = None, seed: int | None = None) -
     return _describe(run, study, best, found[best], len(found), without)
 
 
-def _asked_for(
-    study: StudyRecord, strategy: str | None, seed: int | None
-) -> list[tuple[str, int]]:
+def _asked_for(study: StudyRecord, strategy: str | None, seed: int | None) -> list[tuple[str, int]]:
     names = [record.name for record in study.strategies]
     if strategy is not None and strategy not in names:
         raise unknown_name("strategy of this run", strategy, names)
