@@ -9,6 +9,7 @@ import typer
 from harness.commands.baseline import baseline
 from harness.commands.best import best
 from harness.commands.check import check
+from harness.commands.doctor import doctor
 from harness.commands.init import init
 from harness.commands.list_ import list_
 from harness.commands.record import record
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.command("run")(run)
 app.command("init")(init)
+app.command("doctor")(doctor)
 app.command("list")(list_)
 app.command("record")(record)
 app.command("report")(report)
