@@ -74,8 +74,8 @@ def check_data() -> Iterator[Finding]:
         return
     why_not = "; ".join(found)
     try:
-        host = _mirror()
-        with socket.create_connection((host, 80), timeout=MIRROR_TIMEOUT_S):
+        host, port = _mirror()
+        with socket.create_connection((host, port), timeout=MIRROR_TIMEOUT_S):
             pass
     except (OSError, ImportError, UsageError) as error:
         reason = f"{why_not}; and torchvision's mirror is not reached ({error})"
@@ -84,14 +84,14 @@ def check_data() -> Iterator[Finding]:
         yield note(topic, f"{why_not}; torchvision would download it from {host}")
 
 
-def _mirror() -> str:
+def _mirror() -> tuple[str, int]:
+    """Host and port of the first place that torchvision downloads from."""
     from torchvision.datasets import FashionMNIST
 
-    hosts = [urlsplit(mirror).hostname for mirror in FashionMNIST.mirrors]
-    host = next((host for host in hosts if host), None)
-    if host is None:
-        raise UsageError("torchvision names no mirror")
-    return host
+    for mirror in map(urlsplit, FashionMNIST.mirrors):
+        if mirror.hostname:
+            return mirror.hostname, mirror.port or (443 if mirror.scheme == "https" else 80)
+    raise UsageError("torchvision names no mirror")
 
 
 def check_plugins() -> Iterator[Finding]:
