@@ -3,7 +3,6 @@ that loads them. Reads the run folder alone: neither Ray nor torch is imported."
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
@@ -199,17 +198,6 @@ def _code(
         "import torch",
         "from harness.fresh_session import fresh_session",
         f"session = fresh_session({place})",
-        f"session.start({_literal(config)}, seed=0)",
+        f"session.start({dict(config)!r}, seed=0)",
         f'session.load(torch.load({str(checkpoint)!r}, weights_only=True, map_location="cpu"))',
     ]
-
-
-def _literal(config: Mapping[str, ConfigValue]) -> str:
-    """A configuration as Python code, also where a number is not finite."""
-    items = [
-        f"{name!r}: float({str(value)!r})"
-        if isinstance(value, float) and not math.isfinite(value)
-        else f"{name!r}: {value!r}"
-        for name, value in config.items()
-    ]
-    return "{" + ", ".join(items) + "}"

@@ -30,8 +30,8 @@ def read_study_file(path: Path) -> dict[str, Any]:
             or asks for an object to be made (``!!python/object``): nothing of it was made.
     """
     text = _read_text(path)
-    loader = yaml.SafeLoader(text)
     try:
+        loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if root is None:
             return {}
@@ -43,8 +43,6 @@ def read_study_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"--config {path} is nested too deeply for a study file") from None
     except ValueError as error:  # a date or a number that cannot be one, e.g. 2026-13-45
         raise UsageError(f"--config {path} holds a value that cannot be read: {error}") from None
-    finally:
-        loader.dispose()
     if not isinstance(content, dict):
         raise UsageError(
             f"--config {path} must map fields to values, e.g. 'seeds: 3'; "
