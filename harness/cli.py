@@ -7,8 +7,11 @@ import sys
 import typer
 
 from harness.commands.baseline import baseline
+from harness.commands.best import best
 from harness.commands.check import check
+from harness.commands.doctor import doctor
 from harness.commands.export import export
+from harness.commands.init import init
 from harness.commands.list_ import list_
 from harness.commands.record import record
 from harness.commands.report import report
@@ -29,10 +32,13 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command("run")(run)
+app.command("init")(init)
+app.command("doctor")(doctor)
 app.command("list")(list_)
 app.command("record")(record)
 app.command("report")(report)
 app.command("show")(show)
+app.command("best")(best)
 app.command("export")(export)
 app.command("baseline")(baseline)
 app.command("check")(check)

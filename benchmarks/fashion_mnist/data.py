@@ -79,6 +79,21 @@ def find(data_dir: Path | None) -> Dataset:
             return _at(data_dir, f"--data-dir {data_dir}")
         except _NotHereError as error:
             raise UsageError(f"--data-dir {data_dir}: {error}. {WAYS}") from None
+    found = find_on_disk()
+    if not isinstance(found, list):
+        return found
+    reasons = found
+    try:
+        _download(TORCHVISION_ROOT)
+        return _at(TORCHVISION_ROOT, "torchvision's download")
+    except _NotHereError as error:
+        reasons.append(f"torchvision's download: {error}")
+    tried = "\n".join(f"  {reason}" for reason in reasons)
+    raise UsageError(f"FashionMNIST was not found:\n{tried}\n{WAYS}")
+
+
+def find_on_disk() -> Dataset | list[str]:
+    """The data in one of the places where it usually lies, verified, or why it is in none."""
     reasons = []
     for place, source in (
         (TORCHVISION_ROOT, "torchvision's folder"),
@@ -88,13 +103,7 @@ def find(data_dir: Path | None) -> Dataset:
             return _at(place, source)
         except _NotHereError as error:
             reasons.append(f"{source} ({place}): {error}")
-    try:
-        _download(TORCHVISION_ROOT)
-        return _at(TORCHVISION_ROOT, "torchvision's download")
-    except _NotHereError as error:
-        reasons.append(f"torchvision's download: {error}")
-    tried = "\n".join(f"  {reason}" for reason in reasons)
-    raise UsageError(f"FashionMNIST was not found:\n{tried}\n{WAYS}")
+    return reasons
 
 
 def load(dataset: Dataset, data_seed: int) -> Splits:

@@ -114,6 +114,11 @@ class FashionMNISTSession(Session):
         if self._device.type == "cuda":
             torch.cuda.set_rng_state(mine["device"], self._device)
 
+    @property
+    def model(self) -> nn.Module:
+        """Takes normalised images: ``(pixels / 255 - MEAN) / STD``, float32, (n, 28, 28)."""
+        return self._model
+
     def epoch_cost(self) -> EpochCost | None:
         """Of the MLP; the CNN's is the benchmark's one figure."""
         return self._cost

@@ -91,6 +91,12 @@ class Session(ABC):
     def load(self, state: Mapping[str, Any]) -> None:
         """Take back a ``state()``, after ``start``, whose ``config`` wins (PBT changes it)."""
 
+    @property
+    def model(self) -> Any:
+        """What a user takes along, once a trial has started: the torch module with the present
+        weights. ``None`` (the default): there is none, or only in ``state()``."""
+        return None
+
     def epoch_cost(self) -> EpochCost | None:
         """What the last epoch cost or, with a virtual clock, will be charged as.
 

@@ -23,6 +23,7 @@ from harness.export.export import export_run
 from harness.export.targets import parse_target
 from reports.store import read_cell
 from tests.harness.export.readers import read_tensorboard
+from tests.harness.test_best import assert_scored_as_stored
 
 TOY_FILE = Path(__file__).with_name("toy_benchmark.py")
 
@@ -196,6 +197,9 @@ def test_interrupted_and_gone_on_with_on_real_data(tmp_path: Path) -> None:
     study = json.loads((out / "study.json").read_text())
     assert study["versions"]["ray"].startswith("2.60")
     assert study["benchmark"]["dataset_sha256"]
+
+    for strategy in ("random/asha", "pbt"):
+        assert_scored_as_stored(out, strategy)
 
     other = run(*words, "--seeds", "0,1")
     assert other.returncode == 2
