@@ -217,13 +217,15 @@ class ParameterRecord(Record):
         if self.type == "categorical":
             if not self.choices:
                 raise ValueError("a categorical parameter needs choices")
-        elif (
-            self.low is None
-            or self.high is None
-            or not -math.inf < self.low <= self.high < math.inf
-        ):
-            raise ValueError("low and high must be finite numbers, low at most high")
-        elif self.log and self.low <= 0:
+            return self
+        # A normal distribution's range has no ends.
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        if not low <= high or low == math.inf or high == -math.inf:
+            raise ValueError("low and high must be numbers, low at most high")
+        if self.type == "integer" and not (math.isfinite(low) and math.isfinite(high)):
+            raise ValueError("a range of integers must have two ends")
+        if self.log and low <= 0:
             raise ValueError("a logarithmic range must lie above 0")
         return self
 

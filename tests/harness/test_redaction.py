@@ -27,7 +27,7 @@ TOKEN = "tok-3141592653589793"
         ("gs://bucket/a@b and me@host.example", "gs://bucket/a@b and me@host.example"),
         (
             "https://h/x?sig=ab&X-Amz-Signature=abc&n=1",
-            "https://h/x?sig=ab&X-Amz-Signature=***&n=1",
+            "https://h/x?sig=***&X-Amz-Signature=***&n=1",
         ),
         ("{'AWS_SECRET_ACCESS_KEY': 'a b', 'N': '1'}", "{'AWS_SECRET_ACCESS_KEY': ***, 'N': '1'}"),
         ("WANDB_API_KEY=abcdef, lr=0.1", "WANDB_API_KEY=***, lr=0.1"),

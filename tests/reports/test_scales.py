@@ -113,6 +113,7 @@ def test_every_value_has_a_place_or_none(
     one: float, other: float, log: bool, values: list[Any]
 ) -> None:
     low, high = sorted((one, other))
+    log = log and low > 0
     scale, found = parameter_scale(
         "p", ParameterRecord(type="float", low=low, high=high, log=log), values
     )
