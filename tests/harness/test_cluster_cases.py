@@ -64,14 +64,6 @@ def test_case_01_a_cluster_without_its_dashboard(tmp_path: Path) -> None:
     assert 'pip install "ray[default,train,tune]"' in told and "dashboard on" in told
 
 
-def test_case_30_two_nodes_and_a_local_storage(tmp_path: Path) -> None:
-    """ray#37177."""
-    with another_cluster(2, has_dashboard=True) as address:
-        told = refused_on(address, tmp_path)
-    assert "the cluster has 2 nodes, but --storage is the run folder" in told
-    assert "give --storage an fsspec URL that every node reaches" in told
-
-
 def test_case_22_every_trial_is_paused(run_cell: RunCell) -> None:
     """ray#48616: the watchdog ends the cell, with its state shown, long before its budget."""
     cell = run_cell("waiting", strategy_files=[STRATEGIES], slots=1, seconds=40)

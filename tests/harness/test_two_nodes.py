@@ -108,6 +108,7 @@ def test_what_the_nodes_do_not_have_is_refused_with_numbers(
 
 
 def test_the_run_folder_of_one_node_is_no_place_for_two(two_nodes: object, tmp_path: Path) -> None:
+    """Case 30, ray#37177."""
     done = run(*HERE, "--out", tmp_path)
     assert done.returncode == 2, done.stderr
     assert "the cluster has 2 nodes" in done.stderr and "--storage" in done.stderr
