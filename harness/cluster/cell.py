@@ -65,12 +65,18 @@ def run_cell(
         spec, strategy, benchmark, folder, MeasuredTime(clock), saver, is_followed=True
     )
     replay = Replay(
-        journal, tuning.recorder, advance=pool.advance.remote, tell_death=pool.actor_died.remote
+        journal,
+        tuning.recorder,
+        advance=pool.advance.remote,
+        tell_report=pool.reported.remote,
+        tell_death=pool.actor_died.remote,
     )
     if tuning.told is not None:
         tuning.told.turn = replay
     patience = patience_s(spec.budget_seconds)
-    watch = Watch(spec, tuning.recorder, replay, journal, opening, report, clock, started, patience)
+    watch = Watch(
+        spec, tuning.recorder, replay, journal, pool, opening, report, clock, started, patience
+    )
     run_tuner(tuning, pool, storage, watch.is_over, replay)
     watch.end()
     account: CellAccount = ray.get(pool.close.remote())
@@ -97,6 +103,7 @@ class Watch:
         recorder: Recorder,
         replay: Replay,
         journal: Journal,
+        pool: Any,
         opening: Any,
         report: Report,
         clock: Clock,
@@ -106,6 +113,7 @@ class Watch:
         self._patience_s = patience_s
         self._spec, self._recorder, self._opening = spec, recorder, opening
         self._replay, self._journal = replay, journal
+        self._pool, self._pulse = pool, pool.is_alive.remote()
         self._report, self._clock, self._started = report, clock, started
         self._opened: float | None = None
         self._reported = self._heard_at = started
@@ -114,6 +122,8 @@ class Watch:
         self._stuck_since: float | None = None
 
     def is_over(self) -> bool:
+        """Asked at each step of Tune's loop. Raises what the pool died of: without it no trial can
+        go on, and the cell is for another process."""
         now = self._clock.now()
         if self._opened is None and ray.wait([self._opening], timeout=0)[0]:
             self._open(now)
@@ -121,6 +131,9 @@ class Watch:
             self._watch_replay(now)
         if now - self._reported >= STATUS_PERIOD_S:
             self._reported = now
+            if ray.wait([self._pulse], timeout=0)[0]:
+                ray.get(self._pulse)
+                self._pulse = self._pool.is_alive.remote()
             self._journal.tick(self.taken())
             self._report(self.progress("running" if self._opened is not None else "starting"))
         if self._is_stuck(now):
@@ -135,14 +148,14 @@ class Watch:
         self._report(self.progress("closing"))
 
     def progress(self, phase: str) -> CellProgress:
-        held_s = min(self.taken().held_s, self._spec.budget_seconds)
-        return self._recorder.progress(phase, held_s)
+        return self._recorder.progress(phase, self.taken().held_s)
 
     def taken(self) -> Held:
         """What this process and those before it took."""
         now, before = self._clock.now(), self._journal.before
+        held_s = before.held_s + (0.0 if self._opened is None else now - self._opened)
         return Held(
-            held_s=before.held_s + (0.0 if self._opened is None else now - self._opened),
+            held_s=min(held_s, self._spec.budget_seconds),
             wall_seconds=before.wall_seconds + now - self._started,
             setup_seconds=before.setup_seconds + self._setup_seconds,
         )

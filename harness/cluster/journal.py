@@ -25,6 +25,7 @@ NOT_GONE_ON_FILE = "not-gone-on-with.txt"
 """Says why a process could not go on with the cell: it has to be run from its start."""
 
 HELD_BYTES = 160
+ROUNDING_S = 1e-6
 LOCK_TIMEOUT_S = 60.0
 """How long an orphan of a killed study may take to notice, before its cell is gone on with."""
 
@@ -175,10 +176,13 @@ def reports_so_far(folder: Path) -> int | None:
 def restore_ledger(
     lines: Sequence[Line], slots: Sequence[SlotLedger], ledger: CellLedger, held_s: float
 ) -> None:
-    """Charge what the journal says. What a slot held beyond its last report, until its process was
-    killed, is ``lost``: nobody knows any more what it was."""
+    """Charge what the journal says. What a slot held besides, for work that was never reported or
+    until its process was killed, is ``lost``: nobody knows any more what it was."""
     for line in lines:
         if isinstance(line, Reported):
+            charged_s = sum(charge.seconds for charge in line.charges)
+            # What rounding leaves is nothing that was lost.
+            slots[line.slot].charge_until(line.reported_s - charged_s - ROUNDING_S, None, "lost")
             for charge in line.charges:
                 ledger.add(*charge)
             slots[line.slot].accounted_until(line.reported_s)

@@ -17,7 +17,7 @@ from typing import Any
 import ray
 
 from harness.clock import Clock, MonotonicClock
-from harness.cluster.journal import Answer, Line, Reported, heard, restore_ledger
+from harness.cluster.journal import Answer, Line, heard, restore_ledger
 from harness.cluster.messages import (
     CellOverError,
     EpochCommand,
@@ -135,9 +135,16 @@ class WorkerPool:
             asyncio.get_running_loop().call_later(left_s, self._cut, budget_s)
         self._opened.set()
 
+    async def is_alive(self) -> bool:
+        return True
+
     async def advance(self, lines: int) -> None:
         """So many lines of the past have been heard again."""
         await self._turns.advance(lines)
+
+    async def reported(self, trial: int, epoch: int, parent: Parent | None) -> None:
+        """Tune has heard a trial's report: what the trial's actor alone was told is none yet."""
+        self._progress[trial] = self._progress_of(trial).after_report(epoch, parent)
 
     async def actor_died(self, trial: int) -> None:
         """Under a trial that goes on in another actor."""
@@ -174,11 +181,7 @@ class WorkerPool:
     async def look_back(self, trial: int) -> Answer | Progress:
         """A trial's next answer of the past, when its turn has come, or how far the trial is."""
         answer = await self._turns.next(trial)
-        if answer is None:
-            return self._progress_of(trial)
-        if isinstance(answer, Reported):
-            self._note_report(trial, answer.epoch, answer.parent)
-        return answer
+        return self._progress_of(trial) if answer is None else answer
 
     async def acquire(self, holder: list[Any]) -> int:
         """Lease a slot to a trial actor. A slot held by a dead actor is taken back."""
@@ -241,8 +244,6 @@ class WorkerPool:
             slot.ledger.charge_measured(reported_s, charges, command.trial)
         if first.error is not None:
             raise EpochError(first.error, _first_log(outcomes), reported_s, first.is_death)
-        if not command.repeats:
-            self._note_report(command.trial, command.epoch, command.parent)
         return EpochResult(
             metrics=first.metrics,
             spans=spans,
@@ -284,9 +285,6 @@ class WorkerPool:
         return await future
 
     # Inside -------------------------------------------------------------------------------------
-
-    def _note_report(self, trial: int, epoch: int, parent: Parent | None) -> None:
-        self._progress[trial] = self._progress_of(trial).after_report(epoch, parent)
 
     def _progress_of(self, trial: int) -> Progress:
         return self._progress.get(trial, Progress())

@@ -24,6 +24,7 @@ from harness.cluster.journal import (
     Suggested,
     heard,
 )
+from harness.contract.records import Parent
 from harness.tuning.event_log import OtherHistoryError
 from harness.tuning.names import trial_number
 from harness.tuning.recorder import Recorder
@@ -35,6 +36,7 @@ class Replay(tune.Callback):
 
     Args:
         advance: told how many lines have been heard again.
+        tell_report: told the trial, the epoch and the parent of each report that Tune hears.
         tell_death: told the number of a trial whose actor died.
     """
 
@@ -43,10 +45,11 @@ class Replay(tune.Callback):
         journal: Journal,
         recorder: Recorder,
         advance: Callable[[int], None],
+        tell_report: Callable[[int, int, Parent | None], None],
         tell_death: Callable[[int], None],
     ) -> None:
         self._journal, self._recorder = journal, recorder
-        self._advance, self._tell_death = advance, tell_death
+        self._advance, self._tell_report, self._tell_death = advance, tell_report, tell_death
         self._lines: Sequence[Heard] = heard(journal.past)
         self.heard = 0
         """Lines of the past that have been heard again."""
@@ -80,6 +83,7 @@ class Replay(tune.Callback):
         if FAILED in result:
             self._hear(Failed(trial=number, failures=extra))
             return
+        self._tell_report(number, result["training_iteration"], extra.parent)
         self._hear(
             Reported(
                 trial=number,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,9 @@ class TrialActor(tune.Trainable):
         Raises:
             EpochError: there is none, or actors die under this trial again and again.
         """
+        if self._parent is None and self._reports > progress.reports:
+            # Tune has its checkpoint, and so has heard of that epoch, if the pool has not yet.
+            progress = replace(progress, reports=self._reports, epoch=self.iteration)
         self._progress, self._reported = progress, progress.reports
         self._deaths = progress.deaths
         if self._deaths > MAX_DEATHS:

@@ -16,6 +16,7 @@ class Turns:
         self._lines = lines
         self._left = Counter(line.trial for line in lines if isinstance(line, Answer))
         self._heard, self._given = 0, -1
+        self._given_to: dict[int, int] = {}
         self._moved = asyncio.Condition()
         self.over = asyncio.Event()
         if not lines:
@@ -37,7 +38,11 @@ class Turns:
                 line = self._lines[self._heard] if self._heard < len(self._lines) else None
                 if isinstance(line, Answer) and line.trial == trial and self._is_given():
                     self._left[trial] -= 1
+                    self._given_to[trial] = self._given
                     return line
+                await self._moved.wait()
+            # How far it is, is known when its last answer has been heard.
+            while self._heard <= self._given_to.get(trial, -1):
                 await self._moved.wait()
         return None
 

@@ -192,7 +192,8 @@ class Recorder(tune.Callback):
     def death_of_actor(self, trial: Trial) -> Failure:
         """Not a failed epoch (that is a result), but the death of a trial's Tune actor."""
         reason = "the trial's Tune actor died"
-        return Failure(reason, str(trial.get_error()), self.last_report_s, is_death=True)
+        log = str(trial.get_error() or reason)
+        return Failure(reason, log, self.last_report_s, is_death=True)
 
     def note_death(self, tune_id: str, death: Failure) -> None:
         """A trial's Tune actor died, and the trial is tried again."""

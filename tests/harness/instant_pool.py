@@ -14,6 +14,7 @@ import ray
 
 from harness.cluster.messages import CellOverError, EpochCommand, EpochError, EpochResult, Progress
 from harness.contract import Benchmark, Dataset, Worker
+from harness.contract.records import Parent
 
 
 class InstantPool:
@@ -34,6 +35,9 @@ class InstantPool:
 
     def advance(self, lines: int) -> None: ...
 
+    def reported(self, trial: int, epoch: int, parent: Parent | None) -> None:
+        self._progress[trial] = self._progress[trial].after_report(epoch, parent)
+
     def actor_died(self, trial: int) -> None: ...
 
     def train(self, index: int, command: EpochCommand) -> EpochResult:
@@ -50,7 +54,5 @@ class InstantPool:
             raise EpochError(f"{type(error).__name__}: {error}", traceback.format_exc()) from None
         if self._metric in metrics:
             self._epochs_left -= 1
-            before = self._progress[command.trial]
-            self._progress[command.trial] = before.after_report(command.epoch, command.parent)
         state = ray.put(pickle.dumps(session.state()))
         return EpochResult(metrics, [], [state], index, 0.0, 0.0, {})

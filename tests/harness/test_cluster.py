@@ -210,6 +210,12 @@ def test_two_slots_where_less_is_better(run_cell: RunCell) -> None:
     assert any(a[1] > b[0] for a, b in itertools.pairwise(spans)), "never at once"
 
 
+def remote_pool(cluster: RayCluster) -> Any:
+    """A pool's class as a cell's process has it: its runs must find their own State API."""
+    variables = {"env_vars": {"RAY_ADDRESS": cluster.address}}
+    return ray.remote(num_cpus=0, max_concurrency=50, runtime_env=variables)(WorkerPool)
+
+
 def two_workers(benchmark: Benchmark, folder: Path) -> TrainRunSpec:
     """A worker group of two, on a core each."""
     return TrainRunSpec(
@@ -240,7 +246,7 @@ def test_retrainings_that_fail_die_and_hang_leave_the_next_one_its_workers(
         for seed, configs in enumerate(paths)
     ]
     done: dict[int, Retraining] = {}
-    pool: Any = ray.remote(num_cpus=0, max_concurrency=50)(WorkerPool).remote(1, spec)
+    pool: Any = remote_pool(cluster).remote(1, spec)
     ray.get(pool.start.remote(None))
     try:
         retrain_on(pool, 1, jobs, benchmark, done.__setitem__, limit_s=lambda job: 5.0)
@@ -270,7 +276,7 @@ def test_a_trial_goes_on_bit_for_bit_in_a_fresh_worker_group(
     spec = two_workers(benchmark, tmp_path)
 
     def train(epochs: int, state: bytes = b"") -> list[tuple[dict[str, float], bytes]]:
-        pool: Any = ray.remote(num_cpus=0, max_concurrency=50)(WorkerPool).remote(1, spec)
+        pool: Any = remote_pool(cluster).remote(1, spec)
         ray.get(pool.start.remote(1000.0))
         done = []
         for epoch in range(epochs):

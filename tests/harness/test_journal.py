@@ -145,6 +145,13 @@ def restored(lines: list[Line], slots: int, held_s: float) -> CellLedger:
     return ledger
 
 
+def test_an_epoch_that_tune_never_heard_of_is_lost() -> None:
+    """Its charges went with the actor that should have told of it."""
+    lines: list[Line] = [Begun(at_s=0.0), reported(0, 5.0, 0, [Charge(0, "train", 2.0)])]
+    charges = {(t, k): s for t, k, s in restored(lines, 1, 5.0).charges()}
+    assert charges == pytest.approx({(None, "lost"): 3.0, (0, "train"): 2.0}, abs=1e-5)
+
+
 def test_what_was_under_way_is_lost() -> None:
     lines: list[Line] = [
         Begun(at_s=0.0),
@@ -215,8 +222,11 @@ def test_each_answer_of_the_past_waits_for_its_turn() -> None:
         assert not again.done(), "the same answer is not given twice"
         await turns.advance(2)
         assert await second is two and not again.done()
-        assert await turns.next(1) is None, "nothing is left of this trial"
+        last = asyncio.ensure_future(turns.next(1))
+        await asyncio.sleep(0)
+        assert not last.done(), "its last answer has not been heard"
         await turns.advance(3)
+        assert await last is None, "nothing is left of this trial"
         assert await again is three and not turns.over.is_set()
         await turns.advance(4)
         assert turns.over.is_set() and await turns.next(0) is None

@@ -93,7 +93,13 @@ def test_the_same_story(
     )
     recorder = tuning.recorder
     ray.get(pool.begin.remote(benchmark_, len(virtual.reports)))
-    replay = Replay(Journal(tmp_path), recorder, pool.advance.remote, pool.actor_died.remote)
+    replay = Replay(
+        Journal(tmp_path),
+        recorder,
+        pool.advance.remote,
+        pool.reported.remote,
+        pool.actor_died.remote,
+    )
     run_tuner(tuning, pool, Storage(str(tmp_path / "tune")), lambda: recorder.saw_cut, replay)
     recorder.finish(0.0)
     real = story((tmp_path / "events.jsonl").read_bytes())
