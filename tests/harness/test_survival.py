@@ -18,7 +18,7 @@ WAIT_S = 240
 
 VIRTUAL = [
     sys.executable, "-m", "harness", "run", "--executor", "virtual", "--benchmark",
-    "noisy_quadratic", "--strategies", "random/asha,optuna/asha,pbt", "--seeds", "3",
+    "noisy_quadratic", "--strategies", "optuna/asha,pbt", "--seeds", "2",
     "--budget", "0.2", "--devices", "4",
 ]  # fmt: skip
 
@@ -36,13 +36,13 @@ def test_a_virtual_study_that_is_killed_comes_to_the_same_bytes(tmp_path: Path) 
     os.killpg(study.pid, signal.SIGKILL)
     study.wait()
     done = len(list(killed.glob("cells/*/cell.json")))
-    assert 0 < done < 9, "it was killed in the middle"
+    assert 0 < done < 4, "it was killed in the middle"
     assert not (killed / "results.parquet").exists()
     subprocess.run(again, check=True, timeout=WAIT_S)
     for name in ("results.parquet", "summary.json"):
         assert (killed / name).read_bytes() == (whole / name).read_bytes()
     events = sorted(path.relative_to(whole) for path in whole.glob("cells/*/events.jsonl"))
-    assert len(events) == 9
+    assert len(events) == 4
     for path in events:
         assert (killed / path).read_bytes() == (whole / path).read_bytes()
 
@@ -52,9 +52,9 @@ def test_a_virtual_study_that_is_killed_comes_to_the_same_bytes(tmp_path: Path) 
 def test_nothing_is_lost_that_was_reported_before_a_kill(tmp_path: Path) -> None:
     """The short version of the script, which has more of everything."""
     out = tmp_path / "soak"
-    run = command(out, strategies="optuna/asha,pbt", seeds=1, budget_hours=0.012)
-    found = soak(out, run, kills=4, seed=2, max_s=570)
+    run = command(out, strategies="optuna/asha,pbt", seeds=1, budget_hours=0.008)
+    found = soak(out, run, kills=3, seed=2, max_s=570)
     assert found.problems == []
-    assert found.cells == 2 and found.reports > 60
+    assert found.cells == 2 and found.reports > 30
     assert sum(found.killed.values()) > 0
     assert found.seconds["lost"] > 0
