@@ -143,32 +143,34 @@ def check_ray_settings() -> Iterator[Finding]:
     if os.environ.get("RAY_ADDRESS"):
         yield note(
             "Ray cluster",
-            "RAY_ADDRESS is set: a run without --address goes to that cluster",
-            "unset RAY_ADDRESS for a cluster on this machine",
+            "RAY_ADDRESS is set; a run without --address still starts Ray on this machine",
+            "give --address auto for a run on that cluster",
         )
     mode = os.environ.get("RAY_AUTH_MODE", "token")
     if mode.lower() != "token":
         yield note(
-            "Ray's token",
+            "Ray authentication",
             f"RAY_AUTH_MODE={mode}: whoever reaches the cluster can run code on it",
             "unset RAY_AUTH_MODE",
         )
         return
     if os.environ.get("RAY_AUTH_TOKEN"):
-        yield ok("Ray's token", "asked for; from RAY_AUTH_TOKEN")
+        yield ok("Ray authentication", "on, by RAY_AUTH_TOKEN")
         return
     given = os.environ.get("RAY_AUTH_TOKEN_PATH")
     file = Path(given).expanduser() if given else Path.home() / ".ray" / "auth_token"
     if file.is_file() and os.access(file, os.R_OK):
-        yield ok("Ray's token", f"asked for; in {file}")
+        yield ok("Ray authentication", f"on, by the file {file}")
     elif given:
         to_do = "unset RAY_AUTH_TOKEN_PATH, or put a token there: ray get-auth-token --generate"
-        yield problem("Ray's token", f"RAY_AUTH_TOKEN_PATH: {file} cannot be read", to_do)
+        yield problem(
+            "Ray authentication", f"{file}, which RAY_AUTH_TOKEN_PATH names, cannot be read", to_do
+        )
     elif _can_be_made(file):
-        yield ok("Ray's token", f"asked for; Ray makes one in {file}")
+        yield ok("Ray authentication", f"on; Ray makes the file {file}")
     else:
         to_do = "set HOME to a folder that can be written, or RAY_AUTH_TOKEN"
-        yield problem("Ray's token", f"{file} cannot be read or made", to_do)
+        yield problem("Ray authentication", f"{file} cannot be read or made", to_do)
 
 
 def _can_be_made(file: Path) -> bool:

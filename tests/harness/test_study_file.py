@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -148,20 +146,6 @@ def test_what_init_writes_is_the_default_study(tmp_path: Path) -> None:
     assert init(file).output.split() == [str(file), str(tmp_path / "study.schema.json")]
     assert make_study({}, file) == make_study({}, None) == StudyConfig()
     assert file.read_text().startswith("# yaml-language-server: $schema=study.schema.json\n")
-
-
-def test_run_takes_it_as_it_is(tmp_path: Path) -> None:
-    """With flags for a virtual study of seconds."""
-    file, out = tmp_path / "study.yaml", tmp_path / "run"
-    assert init(file).exit_code == 0
-    words = ["--executor", "virtual", "--benchmark", "noisy_quadratic", "--strategies"]
-    words += ["random/fifo", "--workers-per-trial", "1", "--budget", "0.01", "--out", str(out)]
-    command = [sys.executable, "-m", "harness", "run", "--config", str(file), *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    assert (out / "report.html").exists()
-    best = CliRunner().invoke(app, ["best", str(out)])
-    assert "a virtual run of noisy_quadratic has no weights" in best.output
 
 
 @given(st.sets(st.integers(0, len(OPTION_LINES) - 1)))

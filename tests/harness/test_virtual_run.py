@@ -284,8 +284,10 @@ def test_the_same_bytes_on_other_cores_and_after_an_interruption(
 def test_a_decision_is_written_down_when_all_cells_are_done(
     tmp_path: Path, cluster: RayCluster
 ) -> None:
-    out = tmp_path / "study"
-    words = [*TOY, "--budget", 0.05, "--out", out, "--address", cluster.address]
+    """With the file that ``init`` writes, as it is, beside the flags."""
+    out, file = tmp_path / "study", tmp_path / "study.yaml"
+    assert CliRunner().invoke(app, ["init", str(file)]).exit_code == 0
+    words = [*TOY, "--budget", 0.05, "--out", out, "--address", cluster.address, "--config", file]
     done = run(*words, "--goal", "to see time pass")
     assert done.returncode == 0, done.stderr + done.stdout
     cells = {path: path.stat().st_mtime_ns for path in out.glob("cells/*/cell.json")}
@@ -300,6 +302,8 @@ def test_a_decision_is_written_down_when_all_cells_are_done(
     assert study.decisions == ["it's random search,", "for now"]
     assert shlex.join(["--goal", "to see time pass"]) in study.command
     assert shlex.join(["--decision", "it's random search,"]) in study.command
+    best = CliRunner().invoke(app, ["best", str(out)])
+    assert "a virtual run of clockwork has no weights" in best.output
 
 
 @pytest.mark.cluster
