@@ -99,9 +99,12 @@ def _problems(cell: Cell) -> Iterator[str]:
     for report in cell.reports:
         by_trial[report.trial].append(report)
     for trial, reports in by_trial.items():
-        epochs = [report.epoch for report in reports]
-        if epochs != list(range(1, len(epochs) + 1)):
-            yield f"trial {trial} reported epochs {epochs}"
+        epoch = 0
+        for report in reports:
+            due = 1 + (epoch if report.parent is None else report.parent.epoch)
+            if report.epoch != due:
+                yield f"trial {trial} reported epoch {report.epoch} in place of {due}"
+            epoch = report.epoch
     for report, expected in _undisturbed(by_trial, record.seed):
         score = report.validation_score
         is_same = math.isnan(score) if math.isnan(expected) else math.isclose(score, expected)
