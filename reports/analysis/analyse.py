@@ -19,6 +19,7 @@ from reports.analysis.frames import (
     report_columns,
     reports_frame,
     trials_frame,
+    within_reason,
 )
 from reports.analysis.incumbents import final_incumbents, incumbent_steps, of_sound_trials
 from reports.analysis.optimism import optimism, optimism_by_strategy
@@ -166,6 +167,7 @@ def _inconsistencies(run: Run, finals: pd.DataFrame, kinds: pd.DataFrame) -> tup
     for (strategy, seed), cell in run.cells.items():
         recorded = cell.record.incumbent
         score = math.nan if recorded is None else recorded.validation_score
+        score = float(within_reason(pd.Series([score]))[0])
         found = derived.get((strategy, seed), math.nan)
         if score != found and not (math.isnan(score) and math.isnan(found)):
             lines.append(

@@ -73,7 +73,18 @@ def reports_frame(columns: ReportColumns) -> pd.DataFrame:
     # As objects, so that an integer stays one where another cell lacks the parameter.
     config = pd.DataFrame(config_columns(columns, math.nan), dtype=object)
     config = config.take(columns.config_of).reset_index(drop=True)
-    return pd.concat([columns.plain.to_pandas(), config], axis=1)
+    plain = columns.plain.to_pandas()
+    scores = {name: within_reason(plain[name]) for name in ("validation_score", "test_score")}
+    return pd.concat([plain.assign(**scores), config], axis=1)
+
+
+LARGEST_SCORE = 1e100
+
+
+def within_reason(scores: pd.Series) -> pd.Series:
+    """Scores whose differences, sums and squares do not overflow: a finite one beyond 1e100 is
+    taken for that."""
+    return scores.where(~np.isfinite(scores), scores.clip(-LARGEST_SCORE, LARGEST_SCORE))
 
 
 def trials_frame(run: Run) -> pd.DataFrame:

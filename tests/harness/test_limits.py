@@ -110,7 +110,7 @@ def test_a_study_stops_and_goes_on(tmp_path: Path, cluster: RayCluster) -> None:
         "--benchmark", "held_clockwork", "--benchmark-option", f"gate={gate}", "--seeds", 2,
         "--budget", 0.5, "--address", cluster.address, "--out", out,
     ]  # fmt: skip
-    code, told = run(*words, "--max-hours", 12 / 3600)
+    code, told = run(*words, "--max-hours", 6 / 3600)
     assert code == STOPPED_EXIT_CODE, told
     assert re.search(r"--max-hours\) are over: [01] of 2 cells are done and kept. Go on", told), (
         told

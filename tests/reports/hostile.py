@@ -20,6 +20,12 @@ VALUES: tuple[Any, ...] = (
     None, True, *NUMBERS, *TEXTS, [], {}, [[]], {"a": {"b": [1]}}, json.loads("[" * 60 + "]" * 60),
 )  # fmt: skip
 
+VALUES_OF: dict[type, tuple[Any, ...]] = {
+    bool: (True, False), str: TEXTS, int: (0, 1, 2, 3, 9, 10_000),
+    float: (0.0, 1.0, -1.0, 0.5, 1e308, -1e308, 5e-324, "NaN", "Infinity", "-Infinity"),
+}  # fmt: skip
+"""What a record may hold there without being refused at once."""
+
 Way = tuple[str | int, ...]
 
 
@@ -56,7 +62,8 @@ def mutated(draw: st.DrawFn, document: Any) -> Any:
             st.sampled_from(["replace", "replace", "replace", "remove", "more", "rename"])
         )
         if change == "replace":
-            parent[key] = copy.deepcopy(draw(st.sampled_from(VALUES)))
+            alike = VALUES_OF.get(type(parent[key]), VALUES)
+            parent[key] = copy.deepcopy(draw(st.sampled_from(alike) | st.sampled_from(VALUES)))
         elif change == "remove":
             del parent[key]
         elif isinstance(parent, list):
