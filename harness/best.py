@@ -10,7 +10,7 @@ from typing import Final, Literal
 from harness.contract import Mode, UsageError, unknown_name
 from harness.contract.records import CellRecord, ConfigValue, Incumbent, Record, StudyRecord
 from harness.retraining.plan import incumbent_path
-from harness.tuning.incumbent import FOLDER, RECORD_FILE, STATE_FILE
+from harness.tuning.incumbent import FOLDER, RECORD_FILE, STATE_FILE, read_incumbent
 from reports.store import UnreadableError, cell_folder, read_cell, read_study, verify_cell
 
 BEST_FORMAT_VERSION: Final = 1
@@ -168,7 +168,7 @@ def _checkpoint(folder: Path, study: StudyRecord, incumbent: Incumbent) -> Path 
     """Where the incumbent's weights are, or why there are none."""
     place = folder / FOLDER
     try:
-        kept = Incumbent.model_validate_json((place / RECORD_FILE).read_bytes())
+        kept = read_incumbent(folder)
     except OSError:
         return f"{place} is not there: the run folder was copied without its checkpoints"
     except ValueError:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from harness.clock import Clock
-from harness.cluster.storage import is_local
+from harness.cluster.storage import is_local, local_folder
 from harness.contract import UsageError
 from harness.study import StudyConfig
 
@@ -38,11 +38,9 @@ class StudyLimits:
 
     def __init__(self, config: StudyConfig, folder: Path, clock: Clock) -> None:
         self._config, self._clock, self._started = config, clock, clock.now()
-        storage = config.storage
-        here = storage is not None and is_local(storage)
         self._folders = [folder]
-        if storage is not None and here:
-            self._folders.append(Path(storage.split("://", 1)[-1]).expanduser())
+        if config.storage is not None and is_local(config.storage):
+            self._folders.append(local_folder(config.storage))
         self._lock, self._ended = threading.Lock(), threading.Event()
         self.reached: str | None = None
 

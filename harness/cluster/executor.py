@@ -146,12 +146,12 @@ class _Places:
         self._default = store.folder.resolve() / "storage"
         self._place = study.config.storage or str(self._default)
         self._storage = open_storage(self._place)
+        named = f"{self._run.resolve()} {read_study(self._run).created_at}"
+        self._study = hashlib.sha256(named.encode()).hexdigest()[:8]
 
     def of_cell(self, strategy: str, seed: int) -> _Place:
         """A cell's: the same for every process that goes on with it, and no other study's."""
-        study = f"{self._run.resolve()} {read_study(self._run).created_at}"
-        digest = hashlib.sha256(study.encode()).hexdigest()[:8]
-        return self._named(f"{cell_slug(strategy, seed)}-{digest}")
+        return self._named(f"{cell_slug(strategy, seed)}-{self._study}")
 
     @contextlib.contextmanager
     def once(self, name: str) -> Iterator[dict[str, Any]]:

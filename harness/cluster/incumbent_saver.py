@@ -37,10 +37,16 @@ class IncumbentSaver:
             if (error := save.exception()) is not None
         ]
         left = self._told_again
-        if left is not None and read_incumbent(self._cell_folder) != left:
+        if left is not None and not self._has(left):
             write_incumbent(self._cell_folder, left, None)
             warnings.append("the incumbent's checkpoint was lost when its process was killed")
         return warnings
+
+    def _has(self, incumbent: Incumbent) -> bool:
+        try:
+            return read_incumbent(self._cell_folder) == incumbent
+        except (OSError, ValueError):
+            return False
 
     def _save(self, incumbent: Incumbent | None, state: list[Any]) -> None:
         try:

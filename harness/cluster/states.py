@@ -54,6 +54,8 @@ class TrialStates:
 
     def newest(self, after: int, until: int) -> tuple[int, bytes] | None:
         """The newest state of those after so many epochs, and how many it has."""
+        if after >= until:
+            return None  # Every trial's start asks, and most have no past.
         found = [
             (reports, suffix) for suffix in (SAVED, NEWEST) for reports in self._counts(suffix)
         ]
@@ -62,11 +64,13 @@ class TrialStates:
                 return reports, self._storage.read(f"{reports}{suffix}")
         return None
 
-    def close(self) -> None:
-        """The trial rests or has ended: only its checkpoints can still be asked for."""
+    def close(self, reports: int) -> None:
+        """The trial rests or has ended after so many epochs: of those only checkpoints can still be
+        asked for. (Where its past is told again, it has later states, which are needed yet.)"""
         self._writer.shutdown(wait=True)
-        for reports in self._counts(NEWEST):
-            self._storage.remove(f"{reports}{NEWEST}")
+        for old in self._counts(NEWEST):
+            if old <= reports:
+                self._storage.remove(f"{old}{NEWEST}")
 
     def _write(self) -> None:
         while (given := self._next) is not None:

@@ -99,6 +99,11 @@ def is_local(storage: str | None) -> bool:
     return storage is None or "://" not in storage or storage.startswith(("file://", "local://"))
 
 
+def local_folder(storage: str) -> Path:
+    """The folder of a ``--storage`` that is this machine's own disk."""
+    return Path(storage.split("://", 1)[-1]).expanduser().resolve()
+
+
 def open_storage(storage: str) -> Storage:
     """Make a ``--storage`` ready for use, checked by writing to it.
 
@@ -137,7 +142,7 @@ def check_is_shared(storage: str | None) -> None:
 
 def _place(storage: str) -> Storage:
     if is_local(storage):
-        return Storage(str(Path(storage.split("://", 1)[-1]).expanduser().resolve()))
+        return Storage(str(local_folder(storage)))
     import fsspec
     from pyarrow.fs import FSSpecHandler, PyFileSystem
 

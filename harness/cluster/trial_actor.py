@@ -80,7 +80,7 @@ class TrialActor(tune.Trainable):
         self._begin(config)
 
     def reset_config(self, new_config: Config) -> bool:
-        self._states.close()
+        self._states.close(self._reports)
         self._begin(new_config)
         return True
 
@@ -139,7 +139,7 @@ class TrialActor(tune.Trainable):
         self._note("restore", started)
 
     def cleanup(self) -> None:
-        self._states.close()
+        self._states.close(self._reports)
         ray.get(self._pool.release.remote(self._slot))
 
     def is_alive(self) -> bool:
@@ -169,24 +169,8 @@ class TrialActor(tune.Trainable):
         if isinstance(answer, Failed):
             return self._failed(answer.failures)
         self._failures += sum(not failure.is_death for failure in answer.failures)
-        parent, self._parent = self._parent, None
         self._state, self._reports = None, self._reports + 1
-        return {
-            self._metric: answer.metrics[self._metric],
-            EXTRA: EpochExtra(
-                config=self._trial_config,
-                metrics=answer.metrics,
-                spans=answer.spans,
-                slot=answer.slot,
-                started_s=answer.started_s,
-                reported_s=answer.reported_s,
-                trial_seconds=answer.trial_seconds,
-                state=[],
-                parent=parent,
-                failures=answer.failures,
-                charges=answer.charges,
-            ),
-        }
+        return self._report(answer, [], answer.failures)
 
     def _take_over(self, progress: Progress) -> None:
         """Find the newest state that is left, and how many epochs are behind it.
@@ -235,24 +219,29 @@ class TrialActor(tune.Trainable):
             self._run(repeats=True)
         result = self._run()
         self._reported, self._deaths = self._reported + 1, 0
-        parent, self._parent = self._parent, None
         if self._state:
             self._states.keep(self._reports, self._state)
-        metrics = result.metrics
+        return self._report(result, result.state_ref, failures)
+
+    def _report(
+        self, epoch: EpochResult | Reported, state: list[Any], failures: list[Failure]
+    ) -> dict[str, Any]:
+        """What Tune is told of an epoch, of now or of the past."""
+        parent, self._parent = self._parent, None
         return {
-            self._metric: metrics[self._metric],
+            self._metric: epoch.metrics[self._metric],
             EXTRA: EpochExtra(
                 config=self._trial_config,
-                metrics=metrics,
-                spans=result.spans,
-                slot=result.slot,
-                started_s=result.started_s,
-                reported_s=result.reported_s,
-                trial_seconds=result.trial_seconds,
-                state=result.state_ref,
+                metrics=epoch.metrics,
+                spans=epoch.spans,
+                slot=epoch.slot,
+                started_s=epoch.started_s,
+                reported_s=epoch.reported_s,
+                trial_seconds=epoch.trial_seconds,
+                state=state,
                 parent=parent,
                 failures=failures,
-                charges=result.charges,
+                charges=epoch.charges,
             ),
         }
 

@@ -21,9 +21,7 @@ def follow(job: RetrainJob, benchmark: Benchmark, train_epoch: TrainEpoch) -> Re
 
     def failed(epoch: int, reason: str) -> Retraining:
         why = redacted(f"epoch {epoch} of {len(job.configs)}: {reason}")
-        return Retraining(
-            seed=job.seed, validation_score=None, test_score=None, reason=redacted(why)
-        )
+        return Retraining(seed=job.seed, validation_score=None, test_score=None, reason=why)
 
     before = None
     metrics: Mapping[str, float] = {}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from harness.contract.files import write_atomically
 from harness.contract.records import Incumbent
 
@@ -29,9 +27,6 @@ def write_incumbent(
         write_atomically(folder / RECORD_FILE, incumbent.model_dump_json(indent=2))
 
 
-def read_incumbent(cell_folder: Path) -> Incumbent | None:
-    """The record that is there, if it is there and whole."""
-    try:
-        return Incumbent.model_validate_json((cell_folder / FOLDER / RECORD_FILE).read_bytes())
-    except (OSError, ValidationError):
-        return None
+def read_incumbent(cell_folder: Path) -> Incumbent:
+    """The record that is there. Raises OSError or ValueError where it is not, or is damaged."""
+    return Incumbent.model_validate_json((cell_folder / FOLDER / RECORD_FILE).read_bytes())

@@ -31,7 +31,6 @@ from harness.contract.records import (
     Unstopped,
 )
 from harness.limits import SAME_FAILURE
-from harness.redaction import redacted
 from harness.tuning.event_log import EventLog
 from harness.tuning.incumbents import Incumbents, KeepIncumbent
 from harness.tuning.names import trial_number
@@ -273,17 +272,17 @@ class Recorder(tune.Callback):
     def _write_retries(self, tune_id: str, progress: _Progress, failures: list[Failure]) -> None:
         for failure in failures:
             print(
-                f"trial {progress.number} failed and is tried again: {redacted(failure.log)}",
+                f"trial {progress.number} failed and is tried again: {failure.log}",
                 file=sys.stderr,
             )
             self._end(tune_id, progress, "failed", failure.at_s, failure.reason, retried=True)
             progress.attempt += 1
 
     def _fail(self, tune_id: str, progress: _Progress, failure: Failure) -> None:
-        print(f"trial {progress.number} failed: {redacted(failure.log)}", file=sys.stderr)
+        print(f"trial {progress.number} failed: {failure.log}", file=sys.stderr)
         self._end(tune_id, progress, "failed", failure.at_s, failure.reason)
         self._incumbents.ended(tune_id, failed=True)
-        self._count_failure(redacted(failure.reason))
+        self._count_failure(failure.reason)
 
     def _end(
         self,
@@ -303,7 +302,7 @@ class Recorder(tune.Callback):
             epoch=progress.epoch,
             status=status,
             retried=retried,
-            reason=None if reason is None else redacted(reason),
+            reason=reason,
             at_s=at_s,
             told_score=told,
             unstopped=self._unstopped(progress) if status == "stopped" else None,

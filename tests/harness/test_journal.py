@@ -273,7 +273,9 @@ def test_the_newest_state_and_the_last_checkpoints_are_kept(tmp_path: Path) -> N
     assert after_a_kill.newest(0, 6) == (6, b"saved 6")
     assert after_a_kill.newest(6, 6) is None
     assert after_a_kill.at(4) == b"saved 4" and after_a_kill.at(2) is None
-    after_a_kill.close()
+    after_a_kill.close(6)
+    assert after_a_kill.newest(0, 9) == (7, b"newest"), "it rests in a past that is told again"
+    after_a_kill.close(7)
     assert {path.name for path in folder.iterdir()} == {"4.saved.pt", "6.saved.pt"}
 
 
