@@ -118,15 +118,18 @@ class Replay(tune.Callback):
             failure = self._recorder.death_of_actor(trial)
             self._journal.append(ActorDied(tune_id=trial.trial_id, failure=failure))
             self._tell_death(trial_number(str(trial)))
-            self._recorder.note_death(trial.trial_id, failure)
+            self._recorder.note_death(trial, failure)
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         # Deaths come from nobody who could be asked to die again. Here, once the recorder has
-        # heard what came before.
+        # heard what came before. The trial need not run: which of those that wait has a slot is
+        # not told again, only what came of it.
         while not self.is_over and isinstance(line := self._lines[self.heard], ActorDied):
-            (trial,) = (trial for trial in trials if trial.trial_id == line.tune_id)
+            trial = next((trial for trial in trials if trial.trial_id == line.tune_id), None)
+            if trial is None:
+                return
             self._tell_death(trial_number(str(trial)))
-            self._recorder.note_death(line.tune_id, line.failure)
+            self._recorder.note_death(trial, line.failure)
             self._go_on()
 
     def _hear(self, line: Heard) -> None:

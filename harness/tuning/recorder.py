@@ -194,9 +194,10 @@ class Recorder(tune.Callback):
         log = str(trial.get_error() or reason)
         return Failure(reason, log, self.last_report_s, is_death=True)
 
-    def note_death(self, tune_id: str, death: Failure) -> None:
+    def note_death(self, trial: Trial, death: Failure) -> None:
         """A trial's Tune actor died, and the trial is tried again."""
-        self._write_retries(tune_id, self._trials[tune_id], [death])
+        self.on_trial_start(0, [trial], trial)
+        self._write_retries(trial.trial_id, self._trials[trial.trial_id], [death])
 
     @property
     def started_trials(self) -> int:

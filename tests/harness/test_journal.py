@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.analytic.noisy_quadratic import NoisyQuadratic
+from harness.clock import MonotonicClock
 from harness.cluster import journal
 from harness.cluster.journal import (
     ActorDied,
@@ -27,13 +29,19 @@ from harness.cluster.journal import (
     restore_ledger,
 )
 from harness.cluster.messages import Progress
+from harness.cluster.replay import Replay
 from harness.cluster.states import TrialStates
 from harness.cluster.storage import Storage
 from harness.cluster.turns import Turns
-from harness.contract.records import Parent
+from harness.contract.records import EventLine, Parent, TrialEnd
 from harness.ledger import CellLedger, Charge, NotedAccount, SlotLedger
+from harness.tuning.cell_tuning import CellTuning
 from harness.tuning.event_log import EventLog, OtherHistoryError
+from harness.tuning.names import trial_name
 from harness.tuning.results import Failure
+from harness.tuning.searcher import MeasuredTime
+from strategies.registry import STRATEGIES
+from tests.harness.virtual_cells import make_spec
 
 FAILURE = Failure("ValueError: x", "a log\nof two lines", 1.5)
 
@@ -277,6 +285,43 @@ def test_the_newest_state_and_the_last_checkpoints_are_kept(tmp_path: Path) -> N
     assert after_a_kill.newest(0, 9) == (7, b"newest"), "it rests in a past that is told again"
     after_a_kill.close(7)
     assert {path.name for path in folder.iterdir()} == {"4.saved.pt", "6.saved.pt"}
+
+
+class Waiting:
+    """A trial of Tune's that has no actor yet."""
+
+    trial_id, config = "00011", {"lr": 0.1}
+
+    def __str__(self) -> str:
+        return trial_name(11)
+
+
+def test_a_trial_whose_actor_died_may_not_have_begun_when_it_is_told_again(tmp_path: Path) -> None:
+    first = begin(tmp_path)
+    first.append(ActorDied(tune_id="00011", failure=FAILURE))
+    first.close()
+    benchmark = NoisyQuadratic()
+    recorder = CellTuning(
+        make_spec("random/asha", benchmark, slots=1, trainings=4.0, seed=0),
+        STRATEGIES.get("random/asha"),
+        benchmark,
+        tmp_path,
+        MeasuredTime(MonotonicClock()),
+        lambda incumbent, state: None,
+        is_followed=True,
+    ).recorder
+    heard_lines: list[int] = []
+    deaths: list[int] = []
+    second = begin(tmp_path)
+    replay = Replay(second, recorder, heard_lines.append, lambda *report: None, deaths.append)
+    replay.on_step_end(0, [])
+    assert not replay.is_over, "the trial has not been made"
+    replay.on_step_end(1, [Waiting()])  # type: ignore[list-item]
+    assert replay.is_over and heard_lines == [1] and deaths == [11]
+    second.close()
+    (event,) = (tmp_path / "events.jsonl").read_text().splitlines()
+    end = EventLine.validate_json(event)
+    assert isinstance(end, TrialEnd) and (end.trial, end.retried) == (11, True)
 
 
 def test_how_far_a_trial_is() -> None:
