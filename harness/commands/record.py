@@ -28,6 +28,15 @@ def record(
             min=0, help="How many of them are trained with several seeds.", rich_help_panel=TRAIN
         ),
     ] = 0,
+    repeat_where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME>NUMBER",
+            help="Also all those, e.g. 'lr>0.05', where seeds differ most; or NAME<NUMBER; "
+            "repeatable.",
+            rich_help_panel=TRAIN,
+        ),
+    ] = None,
     repeat_seeds: Annotated[
         int, typer.Option(min=1, help="With how many.", rich_help_panel=TRAIN)
     ] = 3,
@@ -85,6 +94,7 @@ def record(
         files=tuple(benchmark_file or ()),
         configs=configs,
         repeat_configs=repeat_configs,
+        repeat_where=tuple(repeat_where or ()),
         repeat_seeds=repeat_seeds,
         design_seed=design_seed,
         data_seed=data_seed,

@@ -18,6 +18,7 @@ from benchmarks.registry import BENCHMARKS, make_benchmark
 from harness.clock import utc_timestamp
 from harness.console import say
 from harness.provenance import git_state, machine, versions
+from harness.recording.condition import parse_condition
 from harness.recording.design import design
 from harness.recording.target import open_table, say_what_there_is
 from harness.recording.trainer import Failed, SessionSpec, train_curves
@@ -25,14 +26,16 @@ from harness.recording.trainer import Failed, SessionSpec, train_curves
 
 @dataclass(frozen=True)
 class RecordingPlan:
-    """What to train: ``configs`` points of the design, the first ``repeat_configs`` of them with
-    every seed from 0 to ``repeat_seeds`` − 1, the others with seed 0."""
+    """What to train: ``configs`` points of the design; the first ``repeat_configs`` of them, and
+    all for which one of ``repeat_where`` holds, with every seed from 0 to ``repeat_seeds`` − 1,
+    the others with seed 0."""
 
     benchmark: str
     options: dict[str, Any]
     files: tuple[Path, ...]
     configs: int
     repeat_configs: int
+    repeat_where: tuple[str, ...]
     repeat_seeds: int
     design_seed: int
     data_seed: int
@@ -47,13 +50,18 @@ def record_training(plan: RecordingPlan, out: Path, console: Console) -> int:
     benchmark = make_benchmark(plan.benchmark, plan.options)
     dataset = benchmark.find_data(plan.data_dir)
     described = describe_benchmark(benchmark, dataset, plan.data_seed)
+    where = [parse_condition(text, described.space) for text in plan.repeat_where]
     source = f"training, {plan.configs} points of the Sobol' sequence {plan.design_seed}"
     table, recording = open_table(out, described, _recording(source))
     points = design(described.space, plan.configs, plan.design_seed)
+    repeated = [
+        index < plan.repeat_configs or any(condition.holds(config) for condition in where)
+        for index, config in enumerate(points)
+    ]
     wanted = [
         (config, seed)
-        for index, config in enumerate(points)
-        for seed in range(plan.repeat_seeds if index < plan.repeat_configs else 1)
+        for config, several in zip(points, repeated, strict=True)
+        for seed in range(plan.repeat_seeds if several else 1)
     ]
     done = {curve.key for curve in table.curves}
     missing = [(config, seed) for config, seed in wanted if curve_key(config, seed) not in done]

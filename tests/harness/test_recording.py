@@ -15,6 +15,7 @@ from benchmarks.recorded.table import RecordedTable, read_table, write_table
 from harness.cli import app
 from harness.contract import UsageError
 from harness.contract.records import ParameterRecord
+from harness.recording.condition import parse_condition
 from harness.recording.design import design
 from harness.recording.target import open_table
 from tests.benchmarks.make_table import make_table
@@ -68,6 +69,32 @@ def test_recording_goes_on_and_grows(tmp_path: Path) -> None:
     for curve in grown.curves:
         assert len(curve.epochs) == grown.record.benchmark.max_epochs
         assert curve.epochs[0].train_seconds > 0
+
+
+def test_seeds_are_repeated_where_a_parameter_is_large(tmp_path: Path) -> None:
+    words = ["--repeat-where", "x > 0.3", "--repeat-seeds", "2"]
+    table = record(tmp_path / "toy.parquet", "--configs", "8", *words)
+    seeds: dict[float, list[int]] = {}
+    for curve in table.curves:
+        x = curve.config["x"]
+        assert isinstance(x, float)
+        seeds.setdefault(x, []).append(curve.seed)
+    assert len(seeds) == 8 and 0 < sum(x > 0.3 for x in seeds) < 8
+    assert all(drawn == ([0, 1] if x > 0.3 else [0]) for x, drawn in seeds.items())
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("lr", "must be NAME>NUMBER"), ("lr>high", "must be NAME>NUMBER"),
+        ("lr>=1", "must be NAME>NUMBER"), ("lr>nan", "must be NAME>NUMBER"),
+        ("batch>1", "no numeric parameter of the benchmark; these are: lr, dropout, depth, width"),
+        ("rl<1", "'rl' is no numeric parameter"),
+    ],
+)  # fmt: skip
+def test_a_condition_that_cannot_be_meant(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse_condition(text, SPACE)
 
 
 def test_a_table_of_another_benchmark_is_not_added_to(tmp_path: Path) -> None:
