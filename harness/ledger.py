@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from itertools import compress
+from typing import Final, NamedTuple, Protocol
 
 from harness.contract.records import Kind
+
+WORK: Final[frozenset[Kind]] = frozenset({"restore", "train", "evaluate", "checkpoint"})
+"""What a report is the fruit of."""
 
 
 class Charge(NamedTuple):
@@ -54,6 +58,14 @@ class CellLedger:
                 kinds = self._seconds[trial] = {}
             kinds[kind] = kinds.get(kind, 0.0) + seconds
 
+    def lose(self, charges: Sequence[Charge]) -> list[Charge]:
+        """What was charged turned out to be ``lost``; returns what it is charged as now."""
+        for trial, kind, seconds in charges:
+            kinds = self._seconds[trial]
+            kinds[kind] = max(kinds[kind] - seconds, 0.0)
+            self.add(trial, "lost", seconds)
+        return [charge._replace(kind="lost") for charge in charges]
+
     def trial_seconds(self, trial: int) -> dict[Kind, float]:
         """Slot-seconds by kind spent on a trial so far, on whatever slots."""
         return dict(self._seconds.get(trial, {}))
@@ -63,13 +75,14 @@ class CellLedger:
             Charge(trial, kind, seconds)
             for trial, kinds in self._seconds.items()
             for kind, seconds in kinds.items()
+            if seconds > 0
         ]
 
 
 class NotedAccount:
-    """An :class:`Account` that notes each charge until it is taken."""
+    """The account of a cell that notes each charge until it is taken."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: CellLedger) -> None:
         self._account = account
         self._noted: list[Charge] = []
 
@@ -80,6 +93,16 @@ class NotedAccount:
     def take(self) -> list[Charge]:
         noted, self._noted = self._noted, []
         return noted
+
+    def lose(self, taken: Sequence[Charge], trial: int) -> None:
+        """What was taken came to nothing: the trial's work in it is lost, and all of it is there
+        to be taken again."""
+        is_work = [charge.trial == trial and charge.kind in WORK for charge in taken]
+        lost = iter(self._account.lose(list(compress(taken, is_work))))
+        again = [
+            next(lost) if work else charge for charge, work in zip(taken, is_work, strict=True)
+        ]
+        self._noted = [*again, *self._noted]
 
 
 class SlotLedger:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from harness.clock import Clock, MonotonicClock
 from harness.cluster.journal import Answer, Line, heard, restore_ledger
@@ -48,7 +49,11 @@ STRAGGLER_FACTOR, STRAGGLER_MIN_S = 10.0, 60.0
 class _Slot:
     """One worker group. ``generation`` counts restarts, so that a late word of a dead one is known
     as such; ``broken_by`` is the trial that made the last restart necessary; ``in_flight_since_s``
-    is when ``trial``'s command under way began."""
+    is when ``trial``'s command under way began.
+
+    ``busy``: a command is under way, though it be for an actor that died (``is_for_nobody``) while
+    the slot already has another holder. ``unheard``: what the newest report was charged, until Tune
+    has heard of it."""
 
     index: int
     ledger: SlotLedger
@@ -62,6 +67,9 @@ class _Slot:
     trial: int | None = None
     broken_by: int | None = None
     in_flight_since_s: float | None = None
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    is_for_nobody: bool = False
+    unheard: list[Charge] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -145,11 +153,18 @@ class WorkerPool:
     async def reported(self, trial: int, epoch: int, parent: Parent | None) -> None:
         """Tune has heard a trial's report: what the trial's actor alone was told is none yet."""
         self._progress[trial] = self._progress_of(trial).after_report(epoch, parent)
+        for slot in self._slots_of(trial):
+            slot.unheard = []
 
     async def actor_died(self, trial: int) -> None:
-        """Under a trial that goes on in another actor."""
+        """Under a trial that goes on in another actor: what it had trained, or was training, and
+        Tune has not heard of is lost."""
         before = self._progress_of(trial)
         self._progress[trial] = replace(before, deaths=before.deaths + 1)
+        for slot in self._slots_of(trial):
+            slot.is_for_nobody = slot.in_flight_since_s is not None
+            unheard, slot.unheard = slot.unheard, []
+            self._notes[slot.index].lose(unheard, trial)
 
     async def close(self) -> CellAccount:
         """End the cell now, unless it was cut at its budget before; commands under way end."""
@@ -165,8 +180,10 @@ class WorkerPool:
         for slot in self._slots:
             if slot.in_flight_since_s is not None:
                 assert slot.trial is not None
-                in_flight.append((slot.trial, max(at_s - slot.in_flight_since_s, 0.0)))
-                slot.ledger.charge_until(at_s, slot.trial, "train")
+                if not slot.is_for_nobody:
+                    in_flight.append((slot.trial, max(at_s - slot.in_flight_since_s, 0.0)))
+                kind: Kind = "lost" if slot.is_for_nobody else "train"
+                slot.ledger.charge_until(at_s, slot.trial, kind)
             elif slot.ready.is_set():
                 slot.ledger.charge_until(at_s, None, "idle")
             else:
@@ -210,6 +227,15 @@ class WorkerPool:
         """
         slot = self._slots[index]
         await self._unless_over(self._opened.wait())
+        await self._unless_over(slot.busy.acquire())
+        try:
+            return await self._train(slot, command, limit_s)
+        finally:
+            slot.busy.release()
+
+    async def _train(
+        self, slot: _Slot, command: EpochCommand, limit_s: float | None
+    ) -> EpochResult:
         dispatched_s = self._now_s()
         is_restarting = not slot.ready.is_set()
         if is_restarting:
@@ -226,7 +252,7 @@ class WorkerPool:
             reason = slot.death
             self._replace(slot, reason)
             raise EpochError(reason, at_s=started_s, is_death=True)
-        slot.in_flight_since_s = started_s
+        slot.in_flight_since_s, slot.is_for_nobody = started_s, False
         slot.outcomes.clear()
         slot.outcome_came.clear()
         for future in slot.waiting.values():
@@ -237,13 +263,16 @@ class WorkerPool:
         slot.in_flight_since_s = None
         spans = _mean_spans(outcomes)
         first = outcomes[0]
-        if command.repeats or first.is_death:
+        if command.repeats or first.is_death or slot.is_for_nobody:
             slot.ledger.charge_until(reported_s, command.trial, "lost")
         else:
             charges = [Charge(command.trial, kind, seconds) for kind, seconds in spans]
             slot.ledger.charge_measured(reported_s, charges, command.trial)
         if first.error is not None:
             raise EpochError(first.error, _first_log(outcomes), reported_s, first.is_death)
+        # Neither a repeated epoch nor one for nobody is a report to write them down with.
+        is_report = not command.repeats and not slot.is_for_nobody
+        slot.unheard = self._notes[slot.index].take() if is_report else []
         return EpochResult(
             metrics=first.metrics,
             spans=spans,
@@ -252,8 +281,7 @@ class WorkerPool:
             started_s=started_s,
             reported_s=reported_s,
             trial_seconds=self._ledger.trial_seconds(command.trial),
-            # A repeated epoch is no report to write them down with.
-            charges=[] if command.repeats else self._notes[index].take(),
+            charges=slot.unheard,
         )
 
     async def turn_to_save(self, trial: int) -> None:
@@ -285,6 +313,10 @@ class WorkerPool:
         return await future
 
     # Inside -------------------------------------------------------------------------------------
+
+    def _slots_of(self, trial: int) -> list[_Slot]:
+        """The slots that worked for a trial last."""
+        return [slot for slot in self._slots if slot.trial == trial]
 
     def _progress_of(self, trial: int) -> Progress:
         return self._progress.get(trial, Progress())
@@ -425,7 +457,7 @@ def start_pool(
         storage=storage.child("train"),
     )
     calls = spec.devices.slots * (spec.devices.workers_per_trial + 4) + 100
-    here = {f"node:{ray.util.get_node_ip_address()}": 0.001}
-    actor = ray.remote(num_cpus=0, max_concurrency=calls, resources=here)(WorkerPool)
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    actor = ray.remote(num_cpus=0, max_concurrency=calls, scheduling_strategy=here)(WorkerPool)
     pool = actor.remote(spec.devices.slots, train_spec, past)
     return pool, pool.start.remote(budget_s)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +267,44 @@ def test_retrainings_that_fail_die_and_hang_leave_the_next_one_its_workers(
     ]
     assert reasons[2].startswith("epoch 2 of 3: ") and "died" in reasons[2]
     assert reasons[3] == "epoch 2 of 3: none of 2 worker(s) reported in time"
+
+
+def test_what_is_trained_for_an_actor_that_died_is_lost_and_given_to_nobody(
+    cluster: RayCluster, tmp_path: Path
+) -> None:
+    """The slot has another holder while its workers are still at the epoch of the dead one."""
+    spec = replace(two_workers(Toy(folder=str(tmp_path)), tmp_path), workers=1)
+    pool: Any = remote_pool(cluster).remote(1, spec)
+
+    def train(trial: int, start: bool = True) -> Any:
+        config = {"x": 0.5, "fault": "wait_once" if trial == 0 else "none"}
+        return pool.train.remote(0, EpochCommand(trial, config, seed=0, start=start, state_ref=[]))
+
+    ray.get(pool.start.remote(1000.0))
+    try:
+        ray.get(train(0))
+        ray.get(pool.reported.remote(0, 1, None))
+        orphan = train(0, start=False)
+        while not (tmp_path / "wait_once-0").exists():
+            time.sleep(0.01)
+        ray.get(pool.actor_died.remote(0))
+        next_one = train(1)
+        (tmp_path / "go").touch()
+        assert ray.get(next_one).metrics["score"] == 0.25, "the first epoch of trial 1"
+        assert ray.get(orphan).charges == []
+        ray.get(pool.reported.remote(1, 1, None))
+        unheard = ray.get(train(1, start=False))
+        ray.get(pool.actor_died.remote(1))
+        again = ray.get(train(1))
+        account = ray.get(pool.close.remote())
+    finally:
+        ray.kill(pool)
+    seconds = {(trial, kind): s for trial, kind, s in account.charges}
+    assert sum(seconds.values()) == pytest.approx(account.ended_s)
+    assert 0 < seconds[0, "lost"] < account.ended_s
+    assert seconds[1, "lost"] == pytest.approx(sum(s for _, s in unheard.spans))
+    noted = [charge for charge in again.charges if charge.kind == "lost"]
+    assert sum(charge.seconds for charge in noted) == pytest.approx(seconds[1, "lost"])
 
 
 def test_a_trial_goes_on_bit_for_bit_in_a_fresh_worker_group(

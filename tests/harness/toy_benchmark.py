@@ -70,6 +70,9 @@ class ToySession(Session):
             raise RuntimeError("rank 1 alone is in trouble")
         if fault == "hang" or (fault == "rank_1_hangs" and self._worker.rank == 1):
             time.sleep(1000)
+        if fault == "wait_once" and self._is_first_time():
+            while not Path(self._toy.folder, "go").exists():
+                time.sleep(0.01)
         if fault == "die_once" and self._worker.rank == 1 and self._is_first_time():
             os._exit(3)
 
