@@ -15,7 +15,7 @@ import ray
 from benchmarks.registry import make_benchmark
 from harness.cell import CellProgress
 from harness.clock import Clock
-from harness.cluster.journal import Held, Journal
+from harness.cluster.journal import Held, Journal, note_stumble
 from harness.cluster.messages import EpochError
 from harness.cluster.pool import Past, start_pool
 from harness.cluster.spec import ClusterCellSpec
@@ -77,7 +77,12 @@ def run_cell(
     watch = Watch(
         spec, tuning.recorder, replay, journal, pool, opening, report, clock, started, patience
     )
-    run_tuner(tuning, pool, storage, watch.is_over, replay)
+    try:
+        run_tuner(tuning, pool, storage, watch.is_over, replay)
+    except Exception as error:
+        if not replay.is_over:
+            note_stumble(folder, replay.heard, error)
+        raise
     watch.end()
     account: CellAccount = ray.get(pool.close.remote())
     tuning.recorder.finish(account.ended_s)
@@ -186,4 +191,5 @@ class Watch:
             # A cell that has a past is not failed by a cluster that is busy now.
             if not isinstance(error.cause, EpochError) or self._replay.heard:
                 raise
-            self._recorder.stop_reason = f"the worker groups did not start: {error.cause}"
+            reason = error.cause.failure.reason
+            self._recorder.stop_reason = f"the worker groups did not start: {reason}"

@@ -24,6 +24,9 @@ JOURNAL_FILE, HELD_FILE = "journal.jsonl", "held.json"
 NOT_GONE_ON_FILE = "not-gone-on-with.txt"
 """Says why a process could not go on with the cell: it has to be run from its start."""
 
+STUMBLED_FILE = "stumbled.txt"
+"""Where the last process that an error ended was in its past, and what the error was."""
+
 HELD_BYTES = 160
 ROUNDING_S = 1e-6
 LOCK_TIMEOUT_S = 60.0
@@ -155,6 +158,20 @@ class Journal:
             return Held.model_validate_json(os.pread(self._clock, HELD_BYTES, 0))
         except ValidationError:
             return Held()
+
+
+def note_stumble(folder: Path, heard: int, error: BaseException) -> None:
+    """An error ended the process while the past was told again, after so many lines.
+
+    Raises:
+        JournalError: the same error ended the one before at the same place: the next would come no
+            further either.
+    """
+    here = f"after line {heard} of {JOURNAL_FILE}: {type(error).__name__}: {error}"
+    path = folder / STUMBLED_FILE
+    if path.exists() and path.read_text() == here:
+        raise JournalError(f"twice in a row it stopped {here}") from error
+    path.write_text(here)
 
 
 def heard(lines: Sequence[Line]) -> list[Heard]:

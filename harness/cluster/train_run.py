@@ -7,6 +7,7 @@ from typing import Any
 import ray.train
 from ray.train import torch as ray_torch
 
+from harness.cluster.torch_backend import KeptTorchConfig
 from harness.cluster.train_spec import TrainRunSpec
 from harness.cluster.worker_loop import serve
 
@@ -27,7 +28,7 @@ def run_worker_group(spec: TrainRunSpec, name: str, pool: Any, slot: int, genera
             "data_seed": spec.data_seed,
             "threads_per_worker": max(1, int(spec.devices_per_worker)),
         },
-        torch_config=ray_torch.TorchConfig(backend=spec.backend, timeout_s=COLLECTIVE_TIMEOUT_S),
+        torch_config=KeptTorchConfig(backend=spec.backend, timeout_s=COLLECTIVE_TIMEOUT_S),
         scaling_config=ray.train.ScalingConfig(
             num_workers=spec.workers,
             use_gpu=use_gpu,
@@ -46,11 +47,18 @@ def run_worker_group(spec: TrainRunSpec, name: str, pool: Any, slot: int, genera
 
 def reason_of_death(error: BaseException) -> str:
     """One line for people out of Ray Train's nested error."""
-    worker_failures = getattr(error, "worker_failures", None)
-    if worker_failures:
-        rank, failure = sorted(worker_failures.items())[0]
-        cause = getattr(failure, "cause", None) or failure
-        first_line = str(cause).strip().splitlines()[-1]
-        return f"worker {rank} died: {type(cause).__name__}: {first_line}"
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return f"the worker group died: {lines[0]}"
+    if isinstance(error, ray.train.WorkerGroupError) and error.worker_failures:
+        rank, failure = sorted(error.worker_failures.items())[0]
+        return f"worker {rank} died: {_innermost(failure)}"
+    if isinstance(error, ray.train.ControllerError):
+        return f"the worker group died: {_innermost(error.controller_failure)}"
+    return f"the worker group died: {_innermost(error)}"
+
+
+def _innermost(error: BaseException) -> str:
+    """What is behind Ray's own errors, with its last line: the first ones say where it was."""
+    while isinstance(cause := getattr(error, "cause", None), BaseException):
+        error = cause
+    lines = str(error).strip().splitlines()
+    name = type(error).__name__
+    return f"{name}: {lines[-1].strip()}" if lines else name

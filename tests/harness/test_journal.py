@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.analytic.noisy_quadratic import NoisyQuadratic
 from harness.clock import MonotonicClock
 from harness.cluster import journal
+from harness.cluster.cell_process import why_not_gone_on_with
 from harness.cluster.journal import (
     ActorDied,
     Begun,
@@ -25,6 +26,7 @@ from harness.cluster.journal import (
     Saved,
     Suggested,
     heard,
+    note_stumble,
     reports_so_far,
     restore_ledger,
 )
@@ -329,3 +331,13 @@ def test_how_far_a_trial_is() -> None:
     progress = Progress(deaths=2).after_report(1, None).after_report(2, parent)
     assert progress == Progress(reports=2, epoch=2, parent=parent, parent_at=1, deaths=0)
     assert progress.after_report(3, None).parent == parent
+
+
+def test_the_same_error_twice_at_the_same_place_ends_the_attempts(tmp_path: Path) -> None:
+    note_stumble(tmp_path, 7, ValueError("no"))
+    note_stumble(tmp_path, 8, ValueError("no"))
+    note_stumble(tmp_path, 8, ValueError("a passing one"))
+    note_stumble(tmp_path, 8, ValueError("no"))
+    with pytest.raises(JournalError, match=r"after line 8 of journal\.jsonl: ValueError: no") as it:
+        note_stumble(tmp_path, 8, ValueError("no"))
+    assert why_not_gone_on_with(it.value) is not None, "and the cell is begun anew"

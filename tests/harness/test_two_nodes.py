@@ -113,3 +113,14 @@ def test_the_run_folder_of_one_node_is_no_place_for_two(two_nodes: object, tmp_p
     done = run(*HERE, "--out", tmp_path)
     assert done.returncode == 2, done.stderr
     assert "the cluster has 2 nodes" in done.stderr and "--storage" in done.stderr
+
+
+def test_storage_that_only_this_process_sees_is_refused(two_nodes: object) -> None:
+    code = (
+        "import ray; from harness.cluster.reach import check_every_node_reaches as check;"
+        "ray.init(log_to_driver=False); check('memory://here')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    said = done.stderr.splitlines()[-1]
+    assert "UsageError: --storage memory://here is not the same place for all nodes:" in said
+    assert "does not see what this node wrote (FileNotFoundError" in said
