@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import boto3
 from moto.server import ThreadedMotoServer
+from s3fs import S3FileSystem
 
 KEY, SECRET = "AKIATESTKEY", "test-secret-that-is-nowhere"
 
@@ -14,6 +15,8 @@ KEY, SECRET = "AKIATESTKEY", "test-secret-that-is-nowhere"
 @contextmanager
 def s3_server(*buckets: str) -> Iterator[dict[str, str]]:
     """A server with these buckets; yields the environment with which anyone finds it."""
+    # A driver that talked to another server before is kept by its arguments, which are the same.
+    S3FileSystem.clear_instance_cache()
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.perf.soak.__main__ import command, soak
+from harness.cluster.ray_cluster import RayCluster
 
 WAIT_S = 240
 """For another process, on a machine that may be busy."""
@@ -24,10 +25,13 @@ VIRTUAL = [
 
 
 @pytest.mark.cluster
-def test_a_virtual_study_that_is_killed_comes_to_the_same_bytes(tmp_path: Path) -> None:
+def test_a_virtual_study_that_is_killed_comes_to_the_same_bytes(
+    cluster: RayCluster, tmp_path: Path
+) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    subprocess.run([*VIRTUAL, "--out", str(whole)], check=True, timeout=WAIT_S)
-    again = [*VIRTUAL, "--out", str(killed)]
+    study_words = [*VIRTUAL, "--address", cluster.address]
+    subprocess.run([*study_words, "--out", str(whole)], check=True, timeout=WAIT_S)
+    again = [*study_words, "--out", str(killed)]
     study = subprocess.Popen(again, start_new_session=True)
     waits_until = time.monotonic() + WAIT_S
     while not list(killed.glob("cells/*/cell.json")):
@@ -52,9 +56,9 @@ def test_a_virtual_study_that_is_killed_comes_to_the_same_bytes(tmp_path: Path) 
 def test_nothing_is_lost_that_was_reported_before_a_kill(tmp_path: Path) -> None:
     """The short version of the script, which has more of everything."""
     out = tmp_path / "soak"
-    run = command(out, strategies="optuna/asha,pbt", seeds=1, budget_hours=0.008)
-    found = soak(out, run, kills=3, seed=2, max_s=570)
+    run = command(out, strategies="pbt", seeds=1, budget_hours=0.008)
+    found = soak(out, run, kills=2, seed=2, max_s=570)
     assert found.problems == []
-    assert found.cells == 2 and found.reports > 30
+    assert found.cells == 1 and found.reports > 15
     assert sum(found.killed.values()) > 0
     assert found.seconds["lost"] > 0
