@@ -30,7 +30,7 @@ run: $(STAMPS)/data  ## run every strategy and print where report.html is; ARGS=
 	@$(BIN)/python -m harness run --strategies all $(ARGS)
 
 test: lint $(STAMPS)/data  ## linters, types, then the whole test suite; ARGS="-k asha" etc.
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/pytest $(ARGS)
 
 check: $(STAMPS)/installed  ## has the search got worse since the committed baselines? some minutes
 	@for name in $(BASELINES); do \
