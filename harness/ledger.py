@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import Final, NamedTuple, Protocol
 
 from harness.contract.records import Kind
@@ -58,13 +57,11 @@ class CellLedger:
                 kinds = self._seconds[trial] = {}
             kinds[kind] = kinds.get(kind, 0.0) + seconds
 
-    def lose(self, charges: Sequence[Charge]) -> list[Charge]:
-        """What was charged turned out to be ``lost``; returns what it is charged as now."""
-        for trial, kind, seconds in charges:
-            kinds = self._seconds[trial]
-            kinds[kind] = max(kinds[kind] - seconds, 0.0)
-            self.add(trial, "lost", seconds)
-        return [charge._replace(kind="lost") for charge in charges]
+    def lose(self, charge: Charge) -> None:
+        """What was charged turned out to be ``lost``."""
+        kinds = self._seconds[charge.trial]
+        kinds[charge.kind] = max(kinds[charge.kind] - charge.seconds, 0.0)
+        self.add(charge.trial, "lost", charge.seconds)
 
     def trial_seconds(self, trial: int) -> dict[Kind, float]:
         """Slot-seconds by kind spent on a trial so far, on whatever slots."""
@@ -97,11 +94,12 @@ class NotedAccount:
     def lose(self, taken: Sequence[Charge], trial: int) -> None:
         """What was taken came to nothing: the trial's work in it is lost, and all of it is there
         to be taken again."""
-        is_work = [charge.trial == trial and charge.kind in WORK for charge in taken]
-        lost = iter(self._account.lose(list(compress(taken, is_work))))
-        again = [
-            next(lost) if work else charge for charge, work in zip(taken, is_work, strict=True)
-        ]
+        again = []
+        for charge in taken:
+            if charge.trial == trial and charge.kind in WORK and charge.seconds > 0:
+                self._account.lose(charge)
+                charge = charge._replace(kind="lost")
+            again.append(charge)
         self._noted = [*again, *self._noted]
 
 
