@@ -15,8 +15,13 @@ from harness.contract.registry import module_of_file
 from harness.redaction import RedactingStream
 from strategies.registry import STRATEGIES
 
-TRAIN_SETTINGS = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1"}
-"""How soon Ray Train notices that a worker died (its default is 2 s)."""
+TRAIN_SETTINGS = {
+    "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1",
+    "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
+}
+"""How soon Ray Train notices that a worker died (its default is 2 s); and no process per worker
+group that tells workers of a node's coming end, since ours have nothing to save then: each epoch's
+state has left them already."""
 
 
 def connect(spec: ClusterSpec) -> None:
