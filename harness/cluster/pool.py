@@ -18,7 +18,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from harness.clock import Clock, MonotonicClock
-from harness.cluster.journal import Answer, Line, heard, restore_ledger
+from harness.cluster.journal import Line, heard, restore_ledger
 from harness.cluster.messages import (
     CellOverError,
     EpochCommand,
@@ -30,7 +30,7 @@ from harness.cluster.messages import (
 from harness.cluster.spec import ClusterSpec
 from harness.cluster.storage import Storage
 from harness.cluster.train_spec import TrainRunSpec
-from harness.cluster.turns import Turns
+from harness.cluster.turns import Turn, Turns
 from harness.contract import Benchmark
 from harness.contract.records import Kind, Parent
 from harness.ledger import CellAccount, CellLedger, Charge, NotedAccount, SlotLedger
@@ -195,10 +195,10 @@ class WorkerPool:
 
     # Called by trial actors ---------------------------------------------------------------------
 
-    async def look_back(self, trial: int) -> Answer | Progress:
+    async def look_back(self, trial: int) -> Turn | Progress:
         """A trial's next answer of the past, when its turn has come, or how far the trial is."""
-        answer = await self._turns.next(trial)
-        return self._progress_of(trial) if answer is None else answer
+        turn = await self._turns.next(trial)
+        return self._progress_of(trial) if turn is None else turn
 
     async def acquire(self, holder: list[Any]) -> int:
         """Lease a slot to a trial actor. A slot held by a dead actor is taken back."""

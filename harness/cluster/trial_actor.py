@@ -21,6 +21,7 @@ from harness.cluster.messages import (
 )
 from harness.cluster.states import TrialStates
 from harness.cluster.storage import Storage
+from harness.cluster.turns import Turn
 from harness.contract import Config
 from harness.contract.records import Kind, Parent
 from harness.ledger import Charge
@@ -159,17 +160,19 @@ class TrialActor(tune.Trainable):
 
     def _look_back(self) -> dict[str, Any] | None:
         """The trial's next answer of the past, or ``None`` once it has no more."""
-        answer: Reported | Failed | Progress = ray.get(
-            self._pool.look_back.remote(self._trial_number)
-        )
-        if isinstance(answer, Progress):
+        turn: Turn | Progress = ray.get(self._pool.look_back.remote(self._trial_number))
+        if isinstance(turn, Progress):
             self._overhead.clear()
-            self._take_over(answer)
+            self._take_over(turn)
             return None
+        answer = turn.answer
         if isinstance(answer, Failed):
             return self._failed(answer.failures)
         self._failures += sum(not failure.is_death for failure in answer.failures)
-        self._state, self._reports = None, self._reports + 1
+        # Not counted on from where this actor began: it knows neither the reports before an
+        # exploit, nor those that another actor of the trial made after its last checkpoint.
+        self._state, self._reports = None, turn.reports + 1
+        self._iteration = answer.epoch - 1  # Tune counts this step.
         return self._report(answer, [], answer.failures)
 
     def _take_over(self, progress: Progress) -> None:

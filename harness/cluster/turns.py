@@ -5,8 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from harness.cluster.journal import Answer, Heard, Saved
+from harness.cluster.journal import Answer, Heard, Reported, Saved
+
+
+class Turn(NamedTuple):
+    """A trial's answer of the past, and how many reports the trial had made before it."""
+
+    answer: Answer
+    reports: int
 
 
 class Turns:
@@ -17,6 +25,7 @@ class Turns:
         self._left = Counter(line.trial for line in lines if isinstance(line, Answer))
         self._heard, self._given = 0, -1
         self._given_to: dict[int, int] = {}
+        self._reports = Counter[int]()
         self._moved = asyncio.Condition()
         self.over = asyncio.Event()
         if not lines:
@@ -30,7 +39,7 @@ class Turns:
         if self._heard == len(self._lines):
             self.over.set()
 
-    async def next(self, trial: int) -> Answer | None:
+    async def next(self, trial: int) -> Turn | None:
         """A trial's next answer of the past, once all before it has been heard; ``None``: it has
         no more."""
         async with self._moved:
@@ -39,7 +48,9 @@ class Turns:
                 if isinstance(line, Answer) and line.trial == trial and self._is_given():
                     self._left[trial] -= 1
                     self._given_to[trial] = self._given
-                    return line
+                    turn = Turn(line, self._reports[trial])
+                    self._reports[trial] += isinstance(line, Reported)
+                    return turn
                 await self._moved.wait()
             # How far it is, is known when its last answer has been heard.
             while self._heard <= self._given_to.get(trial, -1):

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import ray
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +39,8 @@ from harness.cluster.messages import Progress
 from harness.cluster.replay import Replay
 from harness.cluster.states import TrialStates
 from harness.cluster.storage import Storage
-from harness.cluster.turns import Turns
+from harness.cluster.trial_actor import TrialActor
+from harness.cluster.turns import Turn, Turns
 from harness.contract.records import EventLine, Parent, TrialEnd
 from harness.ledger import CellLedger, Charge, NotedAccount, SlotLedger
 from harness.tuning.cell_tuning import CellTuning
@@ -226,18 +232,18 @@ def test_each_answer_of_the_past_waits_for_its_turn() -> None:
         await asyncio.sleep(0)
         assert not first.done() and not second.done(), "a suggestion comes before them"
         await turns.advance(1)
-        assert await first is one and not second.done()
+        assert await first == (one, 0) and not second.done()
         again = asyncio.ensure_future(turns.next(0))
         await asyncio.sleep(0)
         assert not again.done(), "the same answer is not given twice"
         await turns.advance(2)
-        assert await second is two and not again.done()
+        assert await second == (two, 0) and not again.done()
         last = asyncio.ensure_future(turns.next(1))
         await asyncio.sleep(0)
         assert not last.done(), "its last answer has not been heard"
         await turns.advance(3)
         assert await last is None, "nothing is left of this trial"
-        assert await again is three and not turns.over.is_set()
+        assert await again == (three, 1) and not turns.over.is_set()
         await turns.advance(4)
         assert turns.over.is_set() and await turns.next(0) is None
 
@@ -248,11 +254,11 @@ def test_a_checkpoint_of_the_past_waits_for_its_turn_too() -> None:
     async def tell() -> None:
         one, two = reported(0, 1.0), reported(1, 2.0)
         turns = Turns([one, two, Saved(trial=0)])
-        assert await turns.next(0) is one
+        assert await turns.next(0) == (one, 0)
         save = asyncio.ensure_future(turns.save(0))
         unheard_of = asyncio.ensure_future(turns.save(1))
         await turns.advance(1)
-        assert await turns.next(1) is two and not save.done()
+        assert await turns.next(1) == (two, 0) and not save.done()
         await turns.advance(2)
         await save
         assert not unheard_of.done(), "a kill came before it"
@@ -260,6 +266,52 @@ def test_a_checkpoint_of_the_past_waits_for_its_turn_too() -> None:
         await unheard_of
 
     asyncio.run(tell())
+
+
+class Remote:
+    """A method of an actor that is in this process."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.remote = method
+
+
+def test_a_checkpoint_of_the_past_has_the_state_after_its_own_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trial 0 diverged at its epoch 2 and took over trial 7's state of epoch 3; then another
+    actor went on with it from there. Its states are all there yet."""
+    past = [
+        reported(0, at_s).model_copy(update={"epoch": epoch}) for at_s, epoch in ((4, 4), (5, 5))
+    ]
+    turns = [Turn(past[0], reports=2), Turn(past[1], reports=3)]
+    states = Storage(str(tmp_path / "states"))
+    for reports in (2, 3, 4):
+        TrialStates(states, 0, keep_saved=3).save(reports, f"after {reports} reports".encode())
+    actor = TrialActor.__new__(TrialActor)
+    actor._trial_info = SimpleNamespace(trial_name=trial_name(0))
+    actor._clock, actor._overhead = MonotonicClock(), []
+    actor._states_storage, actor._keep_saved, actor._metric = states, 3, "score"
+    actor._pool = SimpleNamespace(
+        look_back=Remote(lambda trial: turns.pop(0)), turn_to_save=Remote(lambda trial: None)
+    )
+    actor._last_result = {}
+    monkeypatch.setattr(ray, "get", lambda given: given)
+    donor = tmp_path / "donor"
+    donor.mkdir()
+    (donor / "origin.json").write_text('{"trial": 7, "epoch": 3, "reports": 5, "failures": 0}')
+    saved = tmp_path / "saved"
+    saved.mkdir()
+
+    actor._begin({"x": 1.0})
+    actor.load_checkpoint(str(donor))
+    for epoch in (4, 5):
+        actor.step()
+        actor._iteration += 1  # As Tune does.
+        assert actor.iteration == epoch
+        actor.save_checkpoint(str(saved))
+        assert (saved / "state.pt").read_bytes() == f"after {epoch - 1} reports".encode()
+    origin = json.loads((saved / "origin.json").read_text())
+    assert (origin["epoch"], origin["reports"]) == (5, 4)
 
 
 def test_without_a_past_nothing_waits() -> None:
