@@ -152,10 +152,11 @@ Names = Annotated[
 ]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Texts = Annotated[list[Text], BeforeValidator(_as_list, json_schema_input_type=Text | list[Text])]
+TrackerInput = Annotated[str, Field(pattern=rf"^\s*({'|'.join(sorted(TRACKERS))})(:.+)?$")]
 Trackers = Annotated[
     list[str],
     AfterValidator(_checked_trackers),
-    BeforeValidator(_as_list, json_schema_input_type=str | list[str]),
+    BeforeValidator(_as_list, json_schema_input_type=TrackerInput | list[TrackerInput]),
 ]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), NoTruthValue]
 Count = Annotated[int, Field(ge=1), NoTruthValue]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
@@ -213,6 +213,7 @@ ANY_FIELDS = st.dictionaries(
 )
 
 
+@example({"track": ""})
 @given(ANY_FIELDS)
 def test_schema_and_reader_agree(fields: dict[str, Any]) -> None:
     """What the schema lets pass is a study. (The reader takes more: ``"3"`` for 3, ``data-seed``,
