@@ -6,6 +6,8 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMPS  := .setup
 ARGS    ?=
+# pytest's exit code where ARGS chose none.
+NO_TESTS := 5
 BASELINES := fashion_mnist_table noisy_quadratic hartmann_power_law
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -29,8 +31,12 @@ data: $(STAMPS)/data  ## get FashionMNIST: from this machine, by download, or fr
 run: $(STAMPS)/data  ## run every strategy and print where report.html is; ARGS="--seeds 3" etc.
 	@$(BIN)/python -m harness run --strategies all $(ARGS)
 
+# What starts no cluster on all cores; then the real cells one after the other, since each takes them all.
 test: lint $(STAMPS)/data  ## linters, types, then the whole test suite; ARGS="-k asha" etc.
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist loadfile -m "not cluster" $(ARGS); \
+	quick=$$?; [ $$quick = 0 ] || [ $$quick = $(NO_TESTS) ] || exit $$quick; \
+	$(BIN)/pytest -m cluster $(ARGS); \
+	real=$$?; [ $$real = $(NO_TESTS) ] && exit $$quick; exit $$real
 
 check: $(STAMPS)/installed  ## has the search got worse since the committed baselines? some minutes
 	@for name in $(BASELINES); do \

@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.contract import HarnessError
 
+pytestmark = pytest.mark.cluster
+
 STRATEGY = """
 from dataclasses import replace
 from ray.tune.schedulers import AsyncHyperBandScheduler

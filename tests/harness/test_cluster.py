@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import time
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import ray
 import torch
@@ -19,6 +21,9 @@ from ray.tune.schedulers import FIFOScheduler
 
 from benchmarks.registry import make_benchmark
 from benchmarks.testing import assert_same_state
+from harness.cell import CellProgress
+from harness.cluster import pool as pool_module
+from harness.cluster.loopback import is_loopback
 from harness.cluster.messages import EpochCommand
 from harness.cluster.pool import WorkerPool
 from harness.cluster.ray_cluster import RayCluster
@@ -80,7 +85,7 @@ def faults(cell: Cell) -> dict[object, set[str]]:
 
 def test_every_fault_in_one_cell(run_cell: RunCell) -> None:
     cell = run_cell(
-        "optuna/fifo", faults="none,nan,inf,-inf,raise,no_metric", seconds=12, max_epochs=4
+        "optuna/fifo", faults="none,nan,inf,-inf,raise,no_metric,die_once", seconds=40, max_epochs=4
     )
     assert_accounted(cell)
     assert cell.record.status == "completed"
@@ -91,6 +96,7 @@ def test_every_fault_in_one_cell(run_cell: RunCell) -> None:
         "-inf": {"diverged"},
         "raise": {"failed"},
         "no_metric": {"failed"},
+        "die_once": {"finished"},
     }
     reasons = {str(end.config["fault"]): end.reason for end in ends(cell, "failed")}
     assert reasons["raise"] is not None and reasons["raise"].startswith("ValueError: x = ")
@@ -99,9 +105,10 @@ def test_every_fault_in_one_cell(run_cell: RunCell) -> None:
         == "the benchmark reported no 'score'; it reported loss, test, train_loss"
     )
     # Each failure was tried again once, from the epoch before it, and cost what it cost.
-    retried = ends(cell, "failed", retried=True)
+    again = ends(cell, "failed", retried=True)
+    retried = [end for end in again if end.config["fault"] != "die_once"]
     assert [end.trial for end in retried] == [end.trial for end in ends(cell, "failed")]
-    assert {end.epoch for end in retried} == {1}
+    assert {end.epoch for end in again} == {1}
     for end in ends(cell, "failed"):
         spent = sum(r.device_seconds for r in cell.record.ledger if r.trial == end.trial)
         assert spent > 0.05 * 3 * 2
@@ -126,19 +133,18 @@ def test_every_fault_in_one_cell(run_cell: RunCell) -> None:
     assert state["lineage"][0] == cell.record.incumbent.config["x"]
     named = Incumbent.model_validate_json((kept / "incumbent.json").read_text())
     assert named == cell.record.incumbent
-
-
-def test_the_same_failure_three_times_in_a_row_ends_the_cell(run_cell: RunCell) -> None:
-    cell = run_cell(faults="raise", seconds=60, max_same_failures=3)
-    assert_accounted(cell)
-    assert cell.record.status == "failed"
-    assert cell.record.reason.startswith("the same failure 3 times in a row: ValueError: x = ")
-    assert len(ends(cell, "failed")) == 3
-    assert cell.record.held_device_seconds < 30
+    # A dead worker is replaced, and its trial goes on.
+    (died,) = [end for end in again if end.config["fault"] == "die_once"]
+    assert died.reason is not None and "died" in died.reason
+    broken = [r for r in cell.reports if r.trial == died.trial]
+    assert [(r.epoch, r.attempt) for r in broken] == [(1, 0), (2, 1), (3, 1), (4, 1)]
+    billed = {r.trial: r.device_seconds for r in cell.record.ledger if r.kind == "setup"}
+    assert set(billed) == {died.trial}, "the restart is the trial's that broke the group"
+    assert billed[died.trial] > 2
 
 
 def test_a_budget_into_which_no_epoch_fits(run_cell: RunCell) -> None:
-    cell = run_cell(seconds=0.5, epoch_seconds=5.0)
+    cell = run_cell(seconds=0.5, epoch_seconds=5.0, workers=1)
     assert_accounted(cell)
     assert (cell.record.status, cell.record.reason) == ("failed", "no epoch fitted into the budget")
     assert held_by_kind(cell)["train"] > 0, "the partial spend is charged"
@@ -147,25 +153,13 @@ def test_a_budget_into_which_no_epoch_fits(run_cell: RunCell) -> None:
 
 
 def test_a_session_that_cannot_be_built(run_cell: RunCell) -> None:
-    cell = run_cell(faults="session", seconds=5)
+    cell = run_cell(faults="session", seconds=5, workers=1)
     reason = "the worker groups did not start: worker 0 died: OSError: no disk here"
     assert (cell.record.status, cell.record.reason) == ("failed", reason)
 
 
-def test_a_dead_worker_is_replaced_and_its_trial_goes_on(run_cell: RunCell) -> None:
-    cell = run_cell(faults="die_once", seconds=32, max_epochs=4)
-    assert_accounted(cell)
-    (retried,) = ends(cell, "failed", retried=True)
-    assert retried.reason is not None and "died" in retried.reason
-    broken = [r for r in cell.reports if r.trial == retried.trial]
-    assert [(r.epoch, r.attempt) for r in broken] == [(1, 0), (2, 1), (3, 1), (4, 1)]
-    billed = {r.trial: r.device_seconds for r in cell.record.ledger if r.kind == "setup"}
-    assert set(billed) == {retried.trial}, "the restart is the trial's that broke the group"
-    assert billed[retried.trial] > 2
-
-
 def test_pbt_exploits_and_goes_on_from_the_checkpoints_epoch(run_cell: RunCell) -> None:
-    cell = run_cell("pbt", seconds=18, max_epochs=8)
+    cell = run_cell("pbt", seconds=12, max_epochs=8, workers=1)
     assert_accounted(cell)
     inherited = [report for report in cell.reports if report.parent is not None]
     assert inherited, "no exploit in a cell that had time for many"
@@ -191,18 +185,47 @@ def test_a_trial_has_its_folder_before_it_starts(cluster: RayCluster, tmp_path: 
     assert str(trial.path).startswith(storage.experiment_fs_path)
 
 
-def test_two_slots_where_less_is_better(run_cell: RunCell) -> None:
+def listening() -> set[tuple[str, str, int]]:
+    """(program, IP, port) of every TCP socket that this process's family listens on."""
+    me = psutil.Process()
+    found = set()
+    for process in [me, *me.children(recursive=True)]:
+        try:
+            for socket in process.net_connections(kind="tcp"):
+                if socket.status == psutil.CONN_LISTEN:
+                    name = " ".join(process.cmdline())[:80]
+                    ip = socket.laddr.ip.removeprefix("::ffff:")
+                    found.add((name, ip, socket.laddr.port))
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def test_two_slots_where_less_is_better_and_nothing_listens_beyond_loopback(
+    run_cell: RunCell,
+) -> None:
+    """Half a core for each of four workers."""
     seen: list[int] = []
+    sockets: set[tuple[str, str, int]] = set()
+
+    def look(progress: CellProgress) -> None:
+        seen.append(progress.running)
+        if progress.phase == "running":
+            sockets.update(listening())
+
     cell = run_cell(
         "random/asha",
         benchmark="toy_min",
         faults="none,nan",
         slots=2,
-        workers=1,
+        workers=2,
         seconds=6,
-        on_progress=lambda p: seen.append(p.running),
+        on_progress=look,
     )
     assert_accounted(cell)
+    assert len(sockets) > 5, "Ray's own servers were not seen"
+    assert any(name.startswith("ray::RayTrainWorker") for name, _, _ in sockets)
+    assert {found for found in sockets if not is_loopback(f"{found[1]}:0")} == set()
     assert {report.slot for report in cell.reports} == {0, 1}
     finite = [r.validation_score for r in cell.reports if math.isfinite(r.validation_score)]
     assert cell.record.incumbent is not None
@@ -212,10 +235,21 @@ def test_two_slots_where_less_is_better(run_cell: RunCell) -> None:
     assert any(a[1] > b[0] for a, b in itertools.pairwise(spans)), "never at once"
 
 
-def remote_pool(cluster: RayCluster) -> Any:
+def remote_pool(cluster: RayCluster, pool: type[WorkerPool] = WorkerPool) -> Any:
     """A pool's class as a cell's process has it: its runs must find their own State API."""
     variables = {"env_vars": {"RAY_ADDRESS": cluster.address}}
-    return ray.remote(num_cpus=0, max_concurrency=50, runtime_env=variables)(WorkerPool)
+    return ray.remote(num_cpus=0, max_concurrency=50, runtime_env=variables)(pool)
+
+
+class HastyPool(WorkerPool):
+    """Loses patience with a straggler after five seconds."""
+
+    def __init__(self, slots: int, spec: Any) -> None:
+        pool_module.STRAGGLER_MIN_S = 5.0
+        super().__init__(slots, spec)
+
+
+FAULTS = ("raise", "nan", "die_once", "hang", "rank_1_hangs")
 
 
 def two_workers(benchmark: Benchmark, folder: Path) -> TrainRunSpec:
@@ -234,13 +268,15 @@ def two_workers(benchmark: Benchmark, folder: Path) -> TrainRunSpec:
 def test_retrainings_that_fail_die_and_hang_leave_the_next_one_its_workers(
     cluster: RayCluster, tmp_path: Path
 ) -> None:
+    """Among them case 31, ray PR#50874: where only rank 0 reports, a timeout with a message."""
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
     benchmark = Toy(folder=str(tmp_path))
     spec = two_workers(benchmark, tmp_path)
     good = {"x": 0.25, "fault": "none"}
     paths: list[list[dict[str, Any]]] = [
         [good] * 3,
         [good, {**good, "x": 0.5}, {**good, "x": 0.5}],
-        *[[{**good, "fault": fault}] * 3 for fault in ("raise", "nan", "die_once", "hang")],
+        *[[{**good, "fault": fault}] * 3 for fault in FAULTS],
         [good] * 3,
     ]
     jobs = [
@@ -248,24 +284,25 @@ def test_retrainings_that_fail_die_and_hang_leave_the_next_one_its_workers(
         for seed, configs in enumerate(paths)
     ]
     done: dict[int, Retraining] = {}
-    pool: Any = remote_pool(cluster).remote(1, spec)
+    pool: Any = remote_pool(cluster, HastyPool).remote(1, spec)
     ray.get(pool.start.remote(None))
     try:
-        retrain_on(pool, 1, jobs, benchmark, done.__setitem__, limit_s=lambda job: 5.0)
+        retrain_on(pool, 1, jobs, benchmark, done.__setitem__, limit_s=lambda job: 8.0)
     finally:
         ray.get(pool.close.remote())
         ray.kill(pool)
-    assert list(done) == [0, 1, 2, 3, 4, 5, 6]
+    assert list(done) == [0, 1, 2, 3, 4, 5, 6, 7]
     assert [done[index].seed for index in done] == list(done)
-    assert [done[index].validation_score for index in (0, 1, 6)] == [0.21875, 0.4375, 0.21875]
+    assert [done[index].validation_score for index in (0, 1, 7)] == [0.21875, 0.4375, 0.21875]
     assert done[1].test_score == 0.4375 / 2
-    reasons = [str(done[index].reason) for index in (2, 3, 4, 5)]
+    reasons = [str(done[index].reason) for index in (2, 3, 4, 5, 6)]
     assert reasons[:2] == [
         "epoch 2 of 3: ValueError: x = 0.25 is too much",
         "epoch 2 of 3: diverged: a score of nan",
     ]
     assert reasons[2].startswith("epoch 2 of 3: ") and "died" in reasons[2]
     assert reasons[3] == "epoch 2 of 3: none of 2 worker(s) reported in time"
+    assert reasons[4] == "epoch 2 of 3: worker [1] of 2 did not report although rank [0] had"
 
 
 def test_what_is_trained_for_an_actor_that_died_is_lost_and_given_to_nobody(

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-import ray
 from ray.cluster_utils import Cluster
 
-from harness.cluster import pool as pool_module
-from harness.cluster.messages import EpochCommand, EpochError
-from harness.cluster.pool import WorkerPool
 from harness.cluster.ray_cluster import RayCluster
 from tests.harness.conftest import TOY_FILE, RunCell
-from tests.harness.test_cluster import assert_accounted, ends, two_workers
-from tests.harness.toy_benchmark import Toy
+from tests.harness.export.conftest import free_port
+from tests.harness.test_cluster import assert_accounted, ends
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
@@ -30,7 +25,7 @@ VIRTUAL_TOYS = Path(__file__).with_name("virtual_toys.py")
 @contextmanager
 def another_cluster(nodes: int, *, has_dashboard: bool) -> Iterator[str]:
     """The address of a cluster of so many nodes, beside the one that the tests share."""
-    head = {"num_cpus": 1, "include_dashboard": has_dashboard}
+    head = {"num_cpus": 1, "include_dashboard": has_dashboard, "dashboard_port": free_port()}
     cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
     try:
         for _ in range(nodes - 1):
@@ -66,7 +61,7 @@ def test_case_01_a_cluster_without_its_dashboard(tmp_path: Path) -> None:
 
 def test_case_22_every_trial_is_paused(run_cell: RunCell) -> None:
     """ray#48616: the watchdog ends the cell, with its state shown, long before its budget."""
-    cell = run_cell("waiting", strategy_files=[STRATEGIES], slots=1, seconds=40)
+    cell = run_cell("waiting", strategy_files=[STRATEGIES], workers=1, seconds=40)
     assert_accounted(cell)
     assert cell.record.status == "failed"
     assert cell.record.reason == (
@@ -83,7 +78,7 @@ def test_case_28_memory_after_ten_stopped_trials(run_cell: RunCell) -> None:
         "stop-at-once",
         benchmark="toy_that_tells_its_memory",
         strategy_files=[STRATEGIES],
-        slots=1,
+        workers=1,
         seconds=120,
         state_megabytes=held_mb,
     )
@@ -95,38 +90,6 @@ def test_case_28_memory_after_ten_stopped_trials(run_cell: RunCell) -> None:
     assert third is not None and last is not None
     # Ten trials' states would be 320 MB.
     assert last - third < 3 * held_mb
-
-
-class HastyPool(WorkerPool):
-    """Loses patience with a straggler after two seconds."""
-
-    def __init__(self, slots: int, spec: Any) -> None:
-        pool_module.STRAGGLER_MIN_S = 2.0
-        super().__init__(slots, spec)
-
-
-def test_case_31_only_rank_0_reports(cluster: RayCluster, tmp_path: Path) -> None:
-    """ray PR#50874: a timeout with a message, not a hang."""
-    spec = two_workers(Toy(folder=str(tmp_path)), tmp_path)
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    pool: Any = ray.remote(num_cpus=0, max_concurrency=50)(HastyPool).remote(1, spec)
-    ray.get(pool.start.remote(None))
-    config: Mapping[str, Any] = {"x": 0.5, "fault": "rank_1_hangs"}
-    try:
-        for start in (True, False):
-            command = EpochCommand(trial=0, config=dict(config), seed=0, start=start)
-            result = pool.train.remote(0, command)
-            if start:
-                ray.get(result)
-        with pytest.raises(ray.exceptions.RayTaskError) as caught:
-            ray.get(result, timeout=60)
-    finally:
-        ray.get(pool.close.remote())
-        ray.kill(pool)
-    assert isinstance(caught.value.cause, EpochError)
-    assert caught.value.cause.failure.reason == (
-        "worker [1] of 2 did not report although rank [0] had"
-    )
 
 
 def test_cases_03_10_16_27_a_study_as_it_is_typed(cluster: RayCluster, tmp_path: Path) -> None:

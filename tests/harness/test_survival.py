@@ -1,54 +1,13 @@
-"""Studies whose processes are killed, and the same command again."""
+"""A study whose processes are killed, and the same command again. (Of one on the virtual clock:
+``test_virtual_run.py``.)"""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from benchmarks.perf.soak.__main__ import command, soak
-from harness.cluster.ray_cluster import RayCluster
-
-WAIT_S = 240
-"""For another process, on a machine that may be busy."""
-
-VIRTUAL = [
-    sys.executable, "-m", "harness", "run", "--executor", "virtual", "--benchmark",
-    "noisy_quadratic", "--strategies", "optuna/asha,pbt", "--seeds", "2",
-    "--budget", "0.2", "--devices", "4",
-]  # fmt: skip
-
-
-@pytest.mark.cluster
-def test_a_virtual_study_that_is_killed_comes_to_the_same_bytes(
-    cluster: RayCluster, tmp_path: Path
-) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    study_words = [*VIRTUAL, "--address", cluster.address]
-    subprocess.run([*study_words, "--out", str(whole)], check=True, timeout=WAIT_S)
-    again = [*study_words, "--out", str(killed)]
-    study = subprocess.Popen(again, start_new_session=True)
-    waits_until = time.monotonic() + WAIT_S
-    while not list(killed.glob("cells/*/cell.json")):
-        assert study.poll() is None and time.monotonic() < waits_until
-        time.sleep(0.02)
-    os.killpg(study.pid, signal.SIGKILL)
-    study.wait()
-    done = len(list(killed.glob("cells/*/cell.json")))
-    assert 0 < done < 4, "it was killed in the middle"
-    assert not (killed / "results.parquet").exists()
-    subprocess.run(again, check=True, timeout=WAIT_S)
-    for name in ("results.parquet", "summary.json"):
-        assert (killed / name).read_bytes() == (whole / name).read_bytes()
-    events = sorted(path.relative_to(whole) for path in whole.glob("cells/*/events.jsonl"))
-    assert len(events) == 4
-    for path in events:
-        assert (killed / path).read_bytes() == (whole / path).read_bytes()
 
 
 @pytest.mark.cluster

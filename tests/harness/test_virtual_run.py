@@ -29,6 +29,7 @@ from harness.contract.records import StudyRecord, Summary
 from harness.virtual.costs import read_costs
 from harness.virtual.executor import VirtualExecutor
 from reports.store import cell_slug, read_study
+from tests.harness.leaking_benchmark import PASSWORD, URL
 from tests.harness.virtual_cells import costs, run_virtual
 from tests.harness.virtual_strategy import STRATEGY
 from tests.harness.virtual_toys import Clockwork
@@ -198,11 +199,12 @@ def page(out: Path) -> str:
 
 @pytest.mark.cluster
 @pytest.mark.timeout(1200)
-def test_the_same_bytes_on_other_cores_and_after_an_interruption(
+def test_the_same_bytes_on_other_cores_and_after_an_interruption_and_a_kill(
     tmp_path: Path, one_core: str
 ) -> None:
     """First on all cores of a Ray of its own; then on one core of another, interrupted when the
-    cells of the first seed are done, and gone on with. Strategy and benchmark come from files."""
+    cells of the first seed are done, killed as it goes on, and gone on with again. Strategy and
+    benchmark come from files."""
     gate, file_of_costs = tmp_path / "gate", tmp_path / "costs.json"
     gate.touch()
     file_of_costs.write_text(json.dumps(COSTS))
@@ -247,6 +249,14 @@ def test_the_same_bytes_on_other_cores_and_after_an_interruption(
 
     kept = {path: path.stat().st_mtime_ns for path in second.glob("cells/*/cell.json")}
     gate.touch()
+    with subprocess.Popen(command(*elsewhere), stdout=subprocess.DEVNULL) as process:
+        wait_until(
+            lambda: len(list(second.glob("cells/*/cell.json"))) > 4 or process.poll() is not None,
+            "no cell of the second seed was finished",
+        )
+        process.kill()
+    assert process.returncode == -signal.SIGKILL, "it was done before it was killed"
+    assert not (second / "results.parquet").exists()
     done = run(*elsewhere, PYTHONHASHSEED="3")
     assert done.returncode == 0, done.stderr + done.stdout
     assert f"going on with {second}" in done.stdout
@@ -292,14 +302,18 @@ def test_a_decision_is_written_down_when_all_cells_are_done(
     assert done.returncode == 0, done.stderr + done.stdout
     cells = {path: path.stat().st_mtime_ns for path in out.glob("cells/*/cell.json")}
     (out / "report.html").unlink()
-    done = run(*words, "--decision", "it's random search,", "--decision", "for now", "--targets", 9)
+    decisions = ["--decision", "it's random search,", "--decision", f"as {URL} says"]
+    done = run(*words, *decisions, "--targets", 9)
     assert done.returncode == 0, done.stderr + done.stdout
     assert f"going on with {out}" in done.stdout
     assert {path: path.stat().st_mtime_ns for path in cells} == cells and len(cells) == 1
     assert (out / "report.html").exists()
     study = read_study(out)
     assert (study.goal, study.benchmark.targets) == ("to see time pass", [9.0])
-    assert study.decisions == ["it's random search,", "for now"]
+    assert study.decisions == ["it's random search,", "as s3://***@bucket.example/run says"]
+    files = [path for path in out.rglob("*") if path.is_file()]
+    assert [path for path in files if PASSWORD.encode() in path.read_bytes()] == []
+    assert PASSWORD not in done.stdout + done.stderr
     assert shlex.join(["--goal", "to see time pass"]) in study.command
     assert shlex.join(["--decision", "it's random search,"]) in study.command
     best = CliRunner().invoke(app, ["best", str(out)])

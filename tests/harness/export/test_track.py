@@ -133,6 +133,7 @@ with tracked([target], Path({str(growing.folder)!r}), Console(), MonotonicClock(
     assert list(growing.folder.glob("tensorboard/*/random-asha--seed-0/trial-00000/events*"))
 
 
+@pytest.mark.cluster
 @pytest.mark.timeout(600)
 def test_a_run_with_a_tracker_that_is_down(
     tmp_path: Path, mlflow_url: str, monkeypatch: pytest.MonkeyPatch
