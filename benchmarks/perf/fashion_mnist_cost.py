@@ -16,7 +16,8 @@ from scipy.optimize import lsq_linear
 
 from benchmarks.fashion_mnist import cost
 from benchmarks.recorded.benchmark import SHIPPED_TABLE
-from benchmarks.recorded.table import Curve, read_table
+from benchmarks.recorded.replay import whole_table
+from benchmarks.recorded.table import Curve
 
 Array = NDArray[np.float64]
 
@@ -45,7 +46,7 @@ def median_seconds(curve: Curve, column: str) -> float:
 
 
 def main() -> None:
-    curves = read_table(SHIPPED_TABLE).curves
+    curves = whole_table(SHIPPED_TABLE)[0].curves
     terms = np.array([terms_of(curve.config) for curve in curves])
     for name, declared in (
         ("train", cost.TRAIN), ("evaluate", cost.EVALUATE), ("checkpoint", cost.CHECKPOINT),

@@ -22,8 +22,7 @@ from pathlib import Path
 import ray
 
 from benchmarks.recorded.benchmark import SHIPPED_TABLE
-from benchmarks.recorded.replay import Replay
-from benchmarks.recorded.table import read_table
+from benchmarks.recorded.replay import Replay, whole_table
 from harness.contract.files import write_atomically
 from harness.contract.records import Kind, Report
 from harness.virtual.costs import Costs
@@ -102,7 +101,7 @@ def suggestion_seconds(run: Run) -> float:
 def stretch_and_pack(run: Run, table: Path) -> tuple[float, float]:
     """Seconds of training and evaluating over those that the table has for the same epochs; and
     what an epoch's checkpoint takes beyond the table's."""
-    replay = Replay(read_table(table))
+    replay = Replay(whole_table(table)[0])
     took = recorded = checkpoint = recorded_checkpoint = 0.0
     reports = [(c.record.seed, report) for c in run.cells.values() for report in c.reports]
     for seed, report in reports:

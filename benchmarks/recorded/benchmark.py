@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ray.tune.search.sample import Domain
 
     from benchmarks.recorded.replay import Replay
-    from benchmarks.recorded.table import RecordedTable, Recording, TableRecord
+    from benchmarks.recorded.table import Curve, RecordedTable, Recording, TableRecord
 
 SHIPPED_TABLE = Path(__file__).parent / "tables" / "fashion_mnist.parquet"
 LOSS_METRIC = "validation_loss"
@@ -64,7 +65,7 @@ class TableBenchmark(Benchmark):
             "loss_metric": LOSS_METRIC if recorded.metric != LOSS_METRIC else None,
             "mutable": frozenset(name for name, p in recorded.space.items() if p.mutable),
             "max_epochs": max_epochs or recorded.max_epochs,
-            "caveats": (*CAVEATS, *dict.fromkeys(map(_cost_caveat, record.recordings))),
+            "caveats": (*CAVEATS, *_cost_caveats(record.recordings)),
         }
         for name, value in decided.items():
             object.__setattr__(self, name, value)
@@ -77,17 +78,22 @@ class TableBenchmark(Benchmark):
         return make_space(record.benchmark.space)
 
     def epoch_device_seconds(self, device_kind: DeviceKind) -> float:
-        """The mean of the table, of the device that it was recorded on, or the option's."""
+        """The mean over the table's configurations, of the device that it was recorded on, or the
+        option's."""
         if self.epoch_seconds is not None:
             return self.epoch_seconds
         from benchmarks.recorded.replay import whole_table
 
         table = self._brought.table if self._brought else whole_table(self.table_path())[0]
-        return fmean(
-            epoch.train_seconds + epoch.evaluate_seconds + epoch.checkpoint_seconds
-            for curve in table.curves
-            for epoch in curve.epochs[: self.max_epochs]
-        )
+
+        def mean_of(curves: list[Curve]) -> float:
+            return fmean(
+                epoch.train_seconds + epoch.evaluate_seconds + epoch.checkpoint_seconds
+                for curve in curves
+                for epoch in curve.epochs[: self.max_epochs]
+            )
+
+        return fmean(map(mean_of, table.by_config().values()))
 
     def find_data(self, data_dir: Path | None) -> Dataset:
         """The table; it is read and checked as a whole here, before anything runs."""
@@ -123,13 +129,24 @@ class TableBenchmark(Benchmark):
         """What a subclass knows better than the table."""
 
 
-def _cost_caveat(recording: Recording) -> str:
-    time = "processor time" if recording.seconds == "cpu" else "wall-clock time"
-    return (
-        f"Epochs cost the {time} that they took where they were recorded "
-        f"({recording.machine.get('cpu', 'an unknown machine')}, {recording.workers} worker(s)), "
+def _cost_caveats(recordings: Sequence[Recording]) -> Iterator[str]:
+    first, *others = recordings
+    time = "processor time" if first.seconds == "cpu" else "wall-clock time"
+    yield (
+        f"Epochs cost the {time} that they took where they were recorded ({_place(first)}), "
         "whatever devices the study declares."
     )
+    elsewhere = [place for place in dict.fromkeys(map(_place, others)) if place != _place(first)]
+    if elsewhere:
+        yield (
+            f"A part of the table was recorded elsewhere ({'; '.join(elsewhere)}): its seconds are "
+            "converted by what the configurations recorded in both places took, where there are "
+            "such."
+        )
+
+
+def _place(recording: Recording) -> str:
+    return f"{recording.machine.get('cpu', 'an unknown machine')}, {recording.workers} worker(s)"
 
 
 @dataclass(frozen=True)

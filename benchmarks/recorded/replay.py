@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.noise import Noise
+from benchmarks.recorded.one_machine import on_one_machine
 from benchmarks.recorded.table import (
     RECORD,
     SCORES,
@@ -28,7 +29,10 @@ Track = Mapping[str, list[Any]]
 
 
 class Replay:
-    """The curve of any configuration and seed: as recorded where it was, else as predicted."""
+    """The curve of any configuration and seed: as recorded where it was, else as predicted.
+
+    Seconds are those of ``table``: see :func:`benchmarks.recorded.one_machine.on_one_machine`.
+    """
 
     def __init__(self, table: RecordedTable) -> None:
         self.table = table
@@ -118,4 +122,4 @@ def _replay(path: Path, sha256: str) -> Replay:
             f"{path} was recorded on {' and '.join(kinds)}, whose seconds cannot be compared: "
             "record a table on one kind of device"
         )
-    return Replay(table)
+    return Replay(on_one_machine(table))

@@ -110,6 +110,13 @@ class RecordedTable:
             known.setdefault(curve.key, curve)
         return RecordedTable(self.record, tuple(known.values()))
 
+    def by_config(self) -> dict[str, list[Curve]]:
+        """Each configuration's curves, by its key with seed 0."""
+        groups: dict[str, list[Curve]] = {}
+        for curve in self.curves:
+            groups.setdefault(curve_key(curve.config, 0), []).append(curve)
+        return groups
+
 
 def write_table(table: RecordedTable, path: Path) -> None:
     """Write the file whole or not at all."""

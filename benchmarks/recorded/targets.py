@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from statistics import fmean
 
-from benchmarks.recorded.table import RecordedTable, curve_key
+from benchmarks.recorded.table import Curve, RecordedTable
 
 REACHED_BY = (0.5, 0.2, 0.05)
 """Shares of the configurations; the last target is what the best one reaches."""
@@ -20,12 +19,14 @@ def recorded_targets(table: RecordedTable, max_epochs: int) -> tuple[float, ...]
     """
     benchmark = table.record.benchmark
     sign = 1.0 if benchmark.mode == "max" else -1.0
-    best: defaultdict[str, list[float]] = defaultdict(list)
-    for curve in table.curves:
+
+    def reached(curve: Curve) -> float:
         scores = [sign * epoch.validation_score for epoch in curve.epochs[:max_epochs]]
-        reached = max(filter(math.isfinite, scores), default=-math.inf)
-        best[curve_key(curve.config, 0)].append(reached)
-    ranked = sorted(map(fmean, best.values()), reverse=True)
+        return max(filter(math.isfinite, scores), default=-math.inf)
+
+    ranked = sorted(
+        (fmean(map(reached, curves)) for curves in table.by_config().values()), reverse=True
+    )
     ranks = [math.ceil(share * len(ranked)) for share in REACHED_BY] + [1]
     targets = [sign * ranked[rank - 1] for rank in ranks if math.isfinite(ranked[rank - 1])]
     return tuple(dict.fromkeys(targets))

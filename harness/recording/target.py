@@ -10,7 +10,6 @@ from benchmarks.recorded.table import (
     RecordedTable,
     Recording,
     TableRecord,
-    curve_key,
     read_table,
 )
 from harness.console import say
@@ -58,10 +57,9 @@ def _same_place(one: Recording, other: Recording) -> bool:
 
 
 def say_what_there_is(table: RecordedTable, out: Path, console: Console) -> None:
-    configs = {curve_key(curve.config, 0) for curve in table.curves}
     epochs = sum(len(curve.epochs) for curve in table.curves)
     say(
         console,
-        f"table: {out} ({len(configs)} configurations, {len(table.curves)} curves, "
+        f"table: {out} ({len(table.by_config())} configurations, {len(table.curves)} curves, "
         f"{epochs} epochs)",
     )

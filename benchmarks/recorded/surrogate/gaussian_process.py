@@ -66,6 +66,16 @@ class GaussianProcess:
         means: Array = np.einsum("n,nm->m", self.likeness(features), self._dual) + self._mean
         return means
 
+    def gradients(self, features: Array) -> Array:
+        """(k, d) → (k, m, d): of the means across the features."""
+        found = []
+        for point in features * self._scales:
+            away = self._points - point
+            root = np.sqrt(5 * np.einsum("nd,nd->n", away, away))
+            slopes = 5 / 3 * ((1 + root) * np.exp(-root))[:, None] * away * self._scales
+            found.append(np.einsum("nm,nd->md", self._dual, slopes))
+        return np.array(found)
+
     def likeness(self, features: Array) -> Array:
         """(n,): the kernel's value with each point, 1 where it is the same."""
         # einsum and not @: BLAS may share a product between threads, which changes its last bits.

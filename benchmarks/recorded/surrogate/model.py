@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks.noise import Noise
+from benchmarks.recorded.surrogate.active_subspace import SubspaceProcess
 from benchmarks.recorded.surrogate.divergence import Divergence
 from benchmarks.recorded.surrogate.features import Features
 from benchmarks.recorded.surrogate.gaussian_process import GaussianProcess
@@ -61,7 +62,7 @@ class Surrogate:
         self._bounds = {column: _bounds(values) for column, values in curves.values.items()}
         # Several threads of BLAS would add up in another order, and the bits would differ.
         with threadpool_limits(1):
-            self._learning = GaussianProcess(features, self._learning_targets(curves))
+            self._learning = SubspaceProcess(features, self._learning_targets(curves))
             self._costs = GaussianProcess(features, _cost_targets(curves))
             self._divergence = self._divergence_of(table.curves)
 
