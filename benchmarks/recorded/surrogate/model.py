@@ -23,7 +23,7 @@ from harness.contract import UsageError
 
 Array = NDArray[np.float64]
 
-LEARNED = ("validation_score", "validation_loss", "train_loss")
+SCORE, LOSSES = "validation_score", ("validation_loss", "train_loss")
 LEAST_SECONDS = 1e-9
 HEADROOM = 0.02
 """Of a column's recorded range: how far the noise of a seed may take a prediction beyond it."""
@@ -54,15 +54,20 @@ class Surrogate:
             )
         curves = as_arrays(trained, self._epochs)
         features = self._rows(curves)
-        self._measured = [column for column in LEARNED if column in curves.values]
+        losses = [column for column in LOSSES if column in curves.values]
         self._warps = {
-            column: Warp(curves.means(curves.values[column])) for column in self._measured
+            column: Warp(curves.means(curves.values[column])) for column in (SCORE, *losses)
         }
         self._noise = SeedNoise(curves, self._warps)
         self._bounds = {column: _bounds(values) for column, values in curves.values.items()}
         # Several threads of BLAS would add up in another order, and the bits would differ.
         with threadpool_limits(1):
-            self._learning = SubspaceProcess(features, self._learning_targets(curves))
+            # Scores have a process of their own. Losses go on growing where scores have collapsed,
+            # and length scales that suit both suit neither.
+            self._score = SubspaceProcess(features, self._targets(curves, [SCORE]))
+            self._losses = (
+                GaussianProcess(features, self._targets(curves, losses)) if losses else None
+            )
             self._costs = GaussianProcess(features, _cost_targets(curves))
             self._divergence = self._divergence_of(table.curves)
 
@@ -72,14 +77,14 @@ class Surrogate:
         track: dict[str, list[Any]] = {column: [None] * self._epochs for column in SCORES}
         features = self._features(config)
         warped = self._warped_curves(features)
-        final = self._warps["validation_score"].from_warped(warped["validation_score"][-1:])
+        final = self._warps[SCORE].from_warped(warped[SCORE][-1:])
         lent = self._noise.borrow(float(final[0]), noise)
         noisy = {
             column: self._warps[column].from_warped(mean + lent[column])
             for column, mean in warped.items()
         }
         if "test_score" in lent:
-            noisy["test_score"] = noisy["validation_score"] + lent["test_score"]
+            noisy["test_score"] = noisy[SCORE] + lent["test_score"]
         for column, values in noisy.items():
             track[column] = _rounded(np.clip(values, *self._bounds[column]))
         for column, seconds in self._mean_seconds(features).items():
@@ -116,14 +121,10 @@ class Surrogate:
                 values[finite] = math.nan
         return track
 
-    def _learning_targets(self, curves: Curves) -> Array:
+    def _targets(self, curves: Curves, columns: Sequence[str]) -> Array:
         """(n, columns · epochs)"""
-        return np.hstack(
-            [
-                warp.to_warped(curves.means(curves.values[column]))
-                for column, warp in self._warps.items()
-            ]
-        )
+        means = [(column, curves.means(curves.values[column])) for column in columns]
+        return np.hstack([self._warps[column].to_warped(mean) for column, mean in means])
 
     def _mean_curves(self, features: Array) -> dict[str, Array]:
         return {
@@ -132,8 +133,10 @@ class Surrogate:
         }
 
     def _warped_curves(self, features: Array) -> dict[str, Array]:
-        parts = np.split(self._learning(features), len(self._measured))
-        return dict(zip(self._measured, parts, strict=True))
+        parts = [self._score(features)]
+        if self._losses is not None:
+            parts += np.split(self._losses(features), len(self._warps) - 1)
+        return dict(zip(self._warps, parts, strict=True))
 
     def _mean_seconds(self, features: Array) -> dict[str, Array]:
         parts = np.split(np.exp(self._costs(features)), len(SECONDS))
