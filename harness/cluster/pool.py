@@ -226,6 +226,9 @@ class WorkerPool:
             CellOverError: the cell was closed meanwhile.
         """
         slot = self._slots[index]
+        if not self._opened.is_set():
+            # What was read and written before the cell's clock began is not on it.
+            command = replace(command, overhead=[])
         await self._unless_over(self._opened.wait())
         await self._unless_over(slot.busy.acquire())
         try:

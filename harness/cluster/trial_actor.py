@@ -125,7 +125,8 @@ class TrialActor(tune.Trainable):
         if self._last_result:
             # Tune keeps a checkpoint's last result: it must not keep the state's bytes alive.
             self._last_result.pop(EXTRA, None)
-        self._note("checkpoint", started)
+        if self._progress is not None:
+            self._note("checkpoint", started)
 
     def load_checkpoint(self, checkpoint: str) -> None:
         started = self._clock.now()
@@ -162,9 +163,9 @@ class TrialActor(tune.Trainable):
         """The trial's next answer of the past, or ``None`` once it has no more."""
         turn: Turn | Progress = ray.get(self._pool.look_back.remote(self._trial_number))
         if isinstance(turn, Progress):
-            self._overhead.clear()
             self._take_over(turn)
             return None
+        self._overhead.clear()  # What was read and written to be told again is none of the cell's.
         answer = turn.answer
         if isinstance(answer, Failed):
             return self._failed(answer.failures)

@@ -173,6 +173,10 @@ def test_pbt_exploits_and_goes_on_from_the_checkpoints_epoch(run_cell: RunCell) 
     assert max(report.trial for report in cell.reports) >= population, (
         "a fresh population when one finishes early"
     )
+    # What its pauses write and its resumptions read is no idle time, though no epoch has it.
+    for kind in ("checkpoint", "restore"):
+        in_epochs = sum(s.seconds for r in cell.reports for s in r.spans if s.kind == kind)
+        assert held_by_kind(cell)[kind] > in_epochs + 1e-3
 
 
 def test_a_trial_has_its_folder_before_it_starts(cluster: RayCluster, tmp_path: Path) -> None:

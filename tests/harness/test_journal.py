@@ -312,6 +312,7 @@ def test_a_checkpoint_of_the_past_has_the_state_after_its_own_epoch(
         assert (saved / "state.pt").read_bytes() == f"after {epoch - 1} reports".encode()
     origin = json.loads((saved / "origin.json").read_text())
     assert (origin["epoch"], origin["reports"]) == (5, 4)
+    assert not actor._overhead, "being told again takes nothing from the budget"
 
 
 def test_without_a_past_nothing_waits() -> None:
