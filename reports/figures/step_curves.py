@@ -78,12 +78,12 @@ def draw_step_curves(
             )  # fmt: skip
     if axes.budget is not None:
         plot.axvline(axes.budget / axes.x_unit, color=INK, lw=1, alpha=0.5, dashes=(2, 2))
+    plot.set(xlim=(0, end), ylim=axes.y_limits, xlabel=axes.x_label, ylabel=axes.y_label)
     if axes.is_log:
         plot.set_yscale("log")
         # Not "$10^{-2}$": no text of a figure is taken as mathematics.
         plot.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.quantity(value)))
         plot.yaxis.set_minor_formatter(NullFormatter())
-    plot.set(xlim=(0, end), ylim=axes.y_limits, xlabel=axes.x_label, ylabel=axes.y_label)
     sns.despine(ax=plot)
     strategy_legend(figure, styles, legend, layout, "At the budget")
     return figure
