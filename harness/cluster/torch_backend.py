@@ -1,84 +1,77 @@
-"""Ray Train's way to torch's process group, but for one thing: on a cluster that is kept to this
-machine, the ranks' rendezvous store is too.
+"""Ray Train's way to torch's process group, with two differences from ``ray.train.torch``.
 
-Torch opens that store on every interface, unless it is given a socket that listens already. Ray
-cannot be asked for one: what this module uses of ``ray.train.torch.config`` is private.
+Only the workers import torch. With Ray's own backend each worker group's controller does too, and
+the process that starts the groups: seconds of a core and a third of a gigabyte for each of them.
+
+On a cluster that is kept to this machine, the store where the ranks meet is kept to it as well: see
+:mod:`harness.cluster.process_group`, which has what is run in the workers.
 """
 
 from __future__ import annotations
 
-import os
-import socket
-from dataclasses import dataclass
+import logging
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import ray
-from ray.train.torch import TorchConfig
-from ray.train.torch.config import (
-    _set_torch_distributed_env_vars,
-    _setup_torch_process_group,
-    _TorchBackend,
-)
-from torch.distributed import TCPStore  # type: ignore[attr-defined]
+from ray.train.backend import Backend, BackendConfig
+from ray.train.v2._internal.util import TrainingFramework
 
-from harness.cluster.loopback import is_loopback
+from harness.cluster import process_group
 
-STORE_IS_THERE = {"TORCHELASTIC_USE_AGENT_STORE": "True"}
-"""Has rank 0 look for the store, as the others do, and not open one."""
+SHUTDOWN_TIMEOUT_S = 30.0
+"""Ray Train's own."""
 
-_open_stores: list[Any] = []
-"""This worker's, as long as it lives."""
+logger = logging.getLogger(__name__)
 
 
 @dataclass
-class KeptTorchConfig(TorchConfig):
-    """Ray's own where the workers' node has an address that others reach.
+class TorchGroupConfig(BackendConfig):
+    """``backend`` is torch's: ``gloo`` or ``nccl``. ``timeout_s``: how long a collective call may
+    take."""
 
-    ``backend`` is ``gloo`` or ``nccl``; ``init_method`` is not looked at on loopback.
-    """
+    backend: str
+    timeout_s: int
 
     @property
-    def backend_cls(self) -> type[_TorchBackend]:
-        return _KeptTorchBackend
+    def backend_cls(self) -> type[Backend]:
+        return _TorchGroup
+
+    @property
+    def train_func_context(self) -> type[process_group.OwnDevice]:
+        return process_group.OwnDevice
+
+    @property
+    def framework(self) -> TrainingFramework:
+        return TrainingFramework.TORCH
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
 
-class _KeptTorchBackend(_TorchBackend):
-    def on_start(self, worker_group: Any, backend_config: KeptTorchConfig) -> None:
-        address = worker_group.execute_single(0, ray.util.get_node_ip_address)
-        if not is_loopback(f"{address}:0"):
-            super().on_start(worker_group, backend_config)
-            return
-        port = worker_group.execute_single(0, _open_store, address)
-        variables = {**STORE_IS_THERE, "MASTER_ADDR": address, "MASTER_PORT": str(port)}
-        worker_group.execute(_set_variables, variables)
-        worker_group.execute(_set_torch_distributed_env_vars)
-        ranks = range(len(worker_group))
-        ray.get(
-            [
-                worker_group.execute_single_async(
-                    rank,
-                    _setup_torch_process_group,
-                    backend=backend_config.backend,
-                    world_rank=rank,
-                    world_size=len(ranks),
-                    init_method="env://",
-                    timeout_s=backend_config.timeout_s,
-                )
-                for rank in ranks
-            ]
-        )
+class _TorchGroup(Backend):
+    share_cuda_visible_devices = True
 
+    def on_start(self, worker_group: Any, backend_config: BackendConfig) -> None:
+        assert isinstance(backend_config, TorchGroupConfig)
+        meeting_point = worker_group.execute_single(0, process_group.open_meeting_point)
+        joining = [
+            worker_group.execute_single_async(
+                rank,
+                process_group.join,
+                meeting_point,
+                world_rank=rank,
+                world_size=len(worker_group),
+                backend=backend_config.backend,
+                timeout_s=backend_config.timeout_s,
+            )
+            for rank in range(len(worker_group))
+        ]
+        ray.get(joining)
 
-def _set_variables(variables: dict[str, str]) -> None:
-    os.environ.update(variables)
-
-
-def _open_store(address: str) -> int:
-    """The port of a new store of this process."""
-    listening = socket.create_server((address, 0))
-    port: int = listening.getsockname()[1]
-    store = TCPStore(
-        address, port, is_master=True, wait_for_workers=False, master_listen_fd=listening.detach()
-    )
-    _open_stores.append(store)
-    return port
+    def on_shutdown(self, worker_group: Any, backend_config: BackendConfig) -> None:
+        leaving = worker_group.execute_async(process_group.leave, is_alone=len(worker_group) == 1)
+        try:
+            ray.get(leaving, timeout=SHUTDOWN_TIMEOUT_S)
+        except ray.exceptions.GetTimeoutError:
+            logger.warning("torch's process group did not end in %g s", SHUTDOWN_TIMEOUT_S)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import ray.train
-from ray.train import torch as ray_torch
+from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
-from harness.cluster.torch_backend import KeptTorchConfig
+from harness.cluster.torch_backend import TorchGroupConfig
 from harness.cluster.train_spec import TrainRunSpec
 from harness.cluster.worker_loop import serve
 
@@ -17,7 +17,8 @@ COLLECTIVE_TIMEOUT_S = 300
 def run_worker_group(spec: TrainRunSpec, name: str, pool: Any, slot: int, generation: int) -> None:
     """Run a worker group until it ends; blocks. Raises what ended it early."""
     use_gpu = spec.device_kind == "GPU"
-    trainer = ray_torch.TorchTrainer(
+    # What a TorchTrainer is, without its import of torch.
+    trainer = DataParallelTrainer(
         serve,
         train_loop_config={
             "pool": pool,
@@ -28,7 +29,7 @@ def run_worker_group(spec: TrainRunSpec, name: str, pool: Any, slot: int, genera
             "data_seed": spec.data_seed,
             "threads_per_worker": max(1, int(spec.devices_per_worker)),
         },
-        torch_config=KeptTorchConfig(backend=spec.backend, timeout_s=COLLECTIVE_TIMEOUT_S),
+        backend_config=TorchGroupConfig(backend=spec.backend, timeout_s=COLLECTIVE_TIMEOUT_S),
         scaling_config=ray.train.ScalingConfig(
             num_workers=spec.workers,
             use_gpu=use_gpu,

@@ -10,7 +10,6 @@ import traceback
 from typing import Any
 
 import ray
-import torch
 
 from harness.clock import Clock, MonotonicClock
 from harness.cluster.messages import EpochCommand, EpochOutcome
@@ -21,7 +20,9 @@ from harness.tuning.states import pack_state, unpack_state
 
 def serve(loop_config: dict[str, Any]) -> None:
     """``train_loop_per_worker``: build the session (data is loaded here, once), then serve."""
+    # Here, because who starts the workers names this function, and needs no torch.
     import ray.train.torch
+    import torch
     from ray import train
 
     context = train.get_context()
