@@ -110,7 +110,7 @@ def _sha256(path: Path) -> str:
 @lru_cache(maxsize=4)
 def _replay(path: Path, sha256: str) -> Replay:
     table = read_table(path)
-    configs = {_key(curve.config) for curve in table.curves}
+    configs = table.by_config()
     if len(configs) < 2:
         raise UsageError(
             f"{path} has {len(configs)} configuration(s), which leaves nothing to choose between; "

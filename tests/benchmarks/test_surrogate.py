@@ -91,7 +91,9 @@ def test_seconds_are_near_the_truth(surrogate: Surrogate) -> None:
         assert track["start_seconds"][1:] == pytest.approx([0.0] * (EPOCHS - 1), abs=1e-6)
 
 
-def test_noise_is_as_large_as_recorded_at_such_a_score(surrogate: Surrogate) -> None:
+def test_noise_is_as_large_as_recorded_at_such_a_score() -> None:
+    # Who lends is a sample, too: a larger one than of the other tests' table.
+    surrogate = Surrogate(make_table(configs=128, repeat_configs=64, diverging=True))
     sds: dict[float, list[float]] = {SD_ABOVE: [], SD_BELOW: []}
     for config in drawn(300):
         if config["lr"] > 0.3 or abs(final_score(config) - 0.7) < 0.05:
@@ -99,8 +101,7 @@ def test_noise_is_as_large_as_recorded_at_such_a_score(surrogate: Surrogate) -> 
         scores = [surrogate.predict(config, s)["validation_score"][-1] for s in range(60)]
         sds[SD_ABOVE if final_score(config) > 0.7 else SD_BELOW].append(float(np.nanstd(scores)))
     for sd, found in sds.items():
-        # Those that lend are a sample themselves: few configurations with three seeds each.
-        assert np.sqrt(np.square(found).mean()) == pytest.approx(sd, rel=0.35)
+        assert np.sqrt(np.square(found).mean()) == pytest.approx(sd, rel=0.25)
 
 
 def test_noise_keeps_its_shape_over_the_epochs_and_columns(surrogate: Surrogate) -> None:
