@@ -125,6 +125,7 @@ class Watch:
         self._heard = 0
         self._setup_seconds = 0.0
         self._stuck_since: float | None = None
+        self._is_closing = False
 
     def is_over(self) -> bool:
         """Asked at each step of Tune's loop. Raises what the pool died of: without it no trial can
@@ -144,7 +145,12 @@ class Watch:
         if self._is_stuck(now):
             self._recorder.stop_reason = self._recorder.stuck
         spent = self._opened is not None and self.taken().held_s >= self._spec.budget_seconds
-        return spent or self._recorder.saw_cut or self._recorder.stop_reason is not None
+        is_over = spent or self._recorder.saw_cut or self._recorder.stop_reason is not None
+        if is_over and not self._is_closing:
+            # Before Tune ends: it would wait for what is under way, on devices that are billed.
+            self._is_closing = True
+            self._pool.close.remote()
+        return is_over
 
     def end(self) -> None:
         if self._opened is None and self._recorder.stop_reason is None:

@@ -131,15 +131,13 @@ class WorkerPool:
             if slot.death is not None:
                 raise EpochError(slot.death)
         await self._turns.over.wait()
-        held_s = self._past.held_s
-        ledgers = [slot.ledger for slot in self._slots]
-        restore_ledger(self._past.lines, ledgers, self._ledger, held_s)
-        for notes in self._notes:
-            notes.take()
-        self._origin = self._clock.now() - held_s
+        if self._account is not None:
+            return
+        self._restore_past()
+        self._origin = self._clock.now() - self._past.held_s
         if budget_s is not None:
             self._budget_s = budget_s
-            left_s = max(budget_s - held_s, 0.0)
+            left_s = max(budget_s - self._past.held_s, 0.0)
             asyncio.get_running_loop().call_later(left_s, self._cut, budget_s)
         self._opened.set()
 
@@ -167,7 +165,10 @@ class WorkerPool:
             self._notes[slot.index].lose(unheard, trial)
 
     async def close(self) -> CellAccount:
-        """End the cell now, unless it was cut at its budget before; commands under way end."""
+        """End the cell now, unless it has ended before; commands under way end. Before its clock
+        has begun, what the past held is all that there is."""
+        if self._account is None and self._origin is None:
+            self._restore_past()
         self._cut(min(self._now_s(), self._budget_s))
         assert self._account is not None
         return self._account
@@ -325,7 +326,13 @@ class WorkerPool:
         return self._progress.get(trial, Progress())
 
     def _now_s(self) -> float:
-        return 0.0 if self._origin is None else self._clock.now() - self._origin
+        return self._past.held_s if self._origin is None else self._clock.now() - self._origin
+
+    def _restore_past(self) -> None:
+        ledgers = [slot.ledger for slot in self._slots]
+        restore_ledger(self._past.lines, ledgers, self._ledger, self._past.held_s)
+        for notes in self._notes:
+            notes.take()
 
     async def _unless_over(self, awaitable: Any) -> Any:
         """Await, but give up the moment the cell is closed."""

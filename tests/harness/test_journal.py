@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from benchmarks.analytic.noisy_quadratic import NoisyQuadratic
 from harness.clock import MonotonicClock
 from harness.cluster import journal
+from harness.cluster.cell import Watch
 from harness.cluster.cell_process import why_not_gone_on_with
 from harness.cluster.journal import (
     ActorDied,
@@ -36,11 +37,14 @@ from harness.cluster.journal import (
     restore_ledger,
 )
 from harness.cluster.messages import Progress
+from harness.cluster.pool import Past, WorkerPool
 from harness.cluster.replay import Replay
 from harness.cluster.states import TrialStates
 from harness.cluster.storage import Storage
+from harness.cluster.train_spec import TrainRunSpec
 from harness.cluster.trial_actor import TrialActor
 from harness.cluster.turns import Turn, Turns
+from harness.contract import Dataset
 from harness.contract.records import EventLine, Parent, TrialEnd
 from harness.ledger import CellLedger, Charge, NotedAccount, SlotLedger
 from harness.tuning.cell_tuning import CellTuning
@@ -204,6 +208,49 @@ def test_no_second_is_lost_or_counted_twice(data: st.DataObject) -> None:
     held_s = max(until) + 1.0
     total = sum(charge.seconds for charge in restored(lines, slots, held_s).charges())
     assert total == pytest.approx(slots * held_s)
+
+
+def test_a_cell_that_is_over_in_its_past_has_what_that_held(tmp_path: Path) -> None:
+    """Its limit was reached just before the kill: it ends before any group is ready."""
+    train = TrainRunSpec(
+        benchmark=NoisyQuadratic(),
+        dataset=Dataset(None, "generated", ""),
+        data_seed=0,
+        workers=1,
+        device_kind="CPU",
+        devices_per_worker=1.0,
+        storage=Storage(str(tmp_path)),
+    )
+    lines: list[Line] = [Begun(at_s=0.0), reported(0, 5.0, 0, [Charge(0, "train", 5.0)])]
+    pool = WorkerPool(2, train, Past(lines, held_s=8.0))
+    account = asyncio.run(pool.close())
+    assert account.ended_s == 8.0 and account.in_flight == []
+    charges = {(t, k): s for t, k, s in account.charges}
+    assert charges == pytest.approx({(0, "train"): 5.0, (None, "lost"): 3.0 + 8.0}, abs=1e-5)
+    assert asyncio.run(pool.close()) is account
+
+
+def test_a_cell_ends_the_moment_that_its_end_is_decided() -> None:
+    """Tune would wait ten seconds for what is under way, and the devices be billed."""
+    closed: list[None] = []
+    recorder = SimpleNamespace(saw_cut=False, stop_reason=None, stuck=None)
+    pool = SimpleNamespace(is_alive=Remote(lambda: None), close=Remote(lambda: closed.append(None)))
+    watch = Watch(
+        spec=SimpleNamespace(budget_seconds=60.0),
+        recorder=recorder,
+        replay=SimpleNamespace(is_over=True, heard=0),
+        journal=SimpleNamespace(before=Held()),
+        pool=pool,
+        opening=None,
+        report=lambda progress: None,
+        clock=MonotonicClock(),
+        started=math.inf,
+        patience_s=1.0,
+    )  # type: ignore[arg-type]
+    watch._opened = MonotonicClock().now()
+    assert not watch.is_over() and not closed
+    recorder.stop_reason = "the limit of 6 trials was reached"
+    assert watch.is_over() and watch.is_over() and len(closed) == 1
 
 
 def test_events_that_are_there_are_compared_and_not_written_again(tmp_path: Path) -> None:
