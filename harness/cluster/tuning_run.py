@@ -14,6 +14,7 @@ from harness.cluster.replay import Replay
 from harness.cluster.storage import Storage
 from harness.cluster.thinning import Thinning
 from harness.cluster.trial_actor import TrialActor
+from harness.cluster.usage_statistics import callbacks_uncounted
 from harness.tuning.cell_tuning import CellTuning
 from harness.tuning.names import trial_ids, trial_namer
 from harness.tuning.random_states import own_shuffling
@@ -79,5 +80,5 @@ def run_tuner(
     )
     # Tune makes an id each time that it asks the searcher for a trial, also where it gets none,
     # which is as often as it happens: those do not count.
-    with trial_ids(lambda: f"{len(names):08d}"), own_shuffling():
+    with trial_ids(lambda: f"{len(names):08d}"), own_shuffling(), callbacks_uncounted():
         tuner.fit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
@@ -23,7 +24,11 @@ class Waiting(FIFOScheduler):
 
 
 class StopsAtOnce(FIFOScheduler):
+    """It is in the cell's own process, and sees what that has loaded."""
+
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
+        not_needed = {"torch", "mlflow", "wandb"} & set(sys.modules)
+        assert not not_needed, f"the cell's process has loaded {not_needed}"
         return str(TrialScheduler.STOP)
 
 

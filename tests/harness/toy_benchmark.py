@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import psutil
-import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
@@ -52,6 +51,8 @@ class ToySession(Session):
         return metrics
 
     def state(self) -> Mapping[str, Any]:
+        import torch  # Only a worker needs it: seconds in every other process of a cell.
+
         return {
             "epoch": self._epoch,
             "lineage": self._lineage,
@@ -128,6 +129,8 @@ class MemorySession(ToySession):
     """Holds as much per trial as its state has; the test score is this process's memory in MB."""
 
     def start(self, config: Config, seed: int) -> None:
+        import torch
+
         super().start(config, seed)
         self._held = torch.ones(int(self._toy.state_megabytes * 2**18))
 
