@@ -41,6 +41,7 @@ class RunCell:
         workers: int = 2,
         seed: int = 0,
         max_same_failures: int = 0,
+        max_trials: int | None = None,
         budget_epochs: float = 40.0,
         storage: str | None = None,
         strategy_files: Sequence[Path] = (),
@@ -63,6 +64,7 @@ class RunCell:
             benchmark_files=[TOY_FILE],
             strategy_files=list(strategy_files),
             max_same_failures=max_same_failures,
+            max_trials=max_trials,
         )
         spec = ClusterCellSpec(
             strategy=strategy,

@@ -85,7 +85,11 @@ def faults(cell: Cell) -> dict[object, set[str]]:
 
 def test_every_fault_in_one_cell(run_cell: RunCell) -> None:
     cell = run_cell(
-        "optuna/fifo", faults="none,nan,inf,-inf,raise,no_metric,die_once", seconds=40, max_epochs=4
+        "optuna/fifo",
+        faults="none,nan,inf,-inf,raise,no_metric,die_once",
+        seconds=300,
+        max_trials=20,
+        max_epochs=4,
     )
     assert_accounted(cell)
     assert cell.record.status == "completed"
@@ -203,7 +207,8 @@ def test_pbt_on_two_slots_where_less_is_better_and_nothing_listens_beyond_loopba
         benchmark="toy_min",
         slots=2,
         workers=2,
-        seconds=12,
+        seconds=120,
+        max_trials=5,
         max_epochs=8,
         on_progress=look,
     )
