@@ -1,8 +1,8 @@
 #!/bin/bash
 # A study on a Slurm cluster: Ray on every node of the job, the study on the first.
 #   sbatch deploy/slurm.sh --strategies all --seeds 3
-# from the project's folder, on a file system that all nodes share, after "make setup". What stands
-# after the script goes to the study. The same command goes on where a job was cut by its limit.
+# from the project's folder, on a file system that all nodes share, after "make setup data". What
+# stands after the script goes to the study. The same command goes on where a job was cut by its limit.
 #SBATCH --job-name=tune-bench
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
@@ -22,6 +22,8 @@ port=$((20000 + SLURM_JOB_ID % 10000))
 RAY_AUTH_TOKEN=$(python -c 'import secrets; print(secrets.token_hex(32))')
 export RAY_AUTH_MODE=token RAY_AUTH_TOKEN
 export RAY_TMPDIR=/tmp/ray-$SLURM_JOB_ID
+# Since Slurm 22.05 srun does not take --cpus-per-task from sbatch: Ray would be kept to one core.
+export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
 mkdir -p "$folder"
 
 on_node() { srun --nodes=1 --ntasks=1 --overlap --nodelist="$1" "${@:2}"; }

@@ -77,9 +77,11 @@ def test_ray_up_takes_the_cluster() -> None:
 def test_ray_up_mounts_and_installs_this_project() -> None:
     config = yaml.safe_load(FILES["cluster.yaml"])
     (folder,) = (there for there, here in config["file_mounts"].items() if here == ".")
-    install = config["setup_commands"][-1]
+    _, install, find_data = config["setup_commands"]
     assert f"cd {folder} " in install
     assert_installs_with_the_pinned_versions(install)
+    assert f"cd {folder} " in find_data
+    assert_finds_the_data(find_data)
     assert config["file_mounts"]["~/.ray/auth_token"] == "~/.ray/auth_token"
     for started in (config["head_start_ray_commands"], config["worker_start_ray_commands"]):
         assert "RAY_AUTH_MODE=token" in started[-1]
@@ -93,13 +95,23 @@ def assert_installs_with_the_pinned_versions(command: str) -> None:
     assert f"\n{extra} = [" in (ROOT / "pyproject.toml").read_text()
 
 
+def assert_finds_the_data(command: str) -> None:
+    """Every node needs it; here it is there."""
+    words = shlex.split(command)
+    code = words[words.index("-c") + 1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_image_has_the_pinned_ray_and_this_project() -> None:
     base = re.search(r"^FROM rayproject/ray:([\d.]+)-py(\d)(\d+)-gpu$", DOCKERFILE, re.M)
     assert base is not None
     assert base[1] == PINNED_RAY == the_rayjob()["spec"]["rayClusterSpec"]["rayVersion"]
     version = re.search(r'requires-python = ">=(\d)\.(\d+)"', (ROOT / "pyproject.toml").read_text())
     assert version is not None and (base[2], base[3]) == (version[1], version[2])
-    assert_installs_with_the_pinned_versions(DOCKERFILE.split("&& pip install", 1)[1])
+    install, find_data = DOCKERFILE.split("&& pip install", 1)[1].split(" \\\n && ")
+    assert_installs_with_the_pinned_versions(install)
+    assert_finds_the_data(find_data)
     tag = re.search(r"--tag (\S+)", DOCKERFILE)
     assert tag is not None
     images = {c["image"] for t in pod_templates().values() for c in t["spec"]["containers"]}
@@ -158,6 +170,7 @@ def test_the_slurm_script_asks_for_what_slurm_knows() -> None:
     assert options["ntasks-per-node"] == "1", "one raylet a node"
     first_command = next(i for i, line in enumerate(lines) if line and not line.startswith("#"))
     assert not [line for line in lines[first_command:] if line.startswith("#SBATCH")]
+    assert "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK" in lines, "one core a node else"
     assert "ray stop" not in re.sub(r"#.*", "", FILES["slurm.sh"]), "ends other jobs' clusters"
 
 
