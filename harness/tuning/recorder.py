@@ -102,7 +102,7 @@ class Recorder(tune.Callback):
         self._events = EventLog(folder / "events.jsonl", is_followed=is_followed)
         self._incumbents = Incumbents(benchmark.mode, keep_incumbent)
         self._trials: dict[str, _Progress] = {}
-        self._same_failures: tuple[str, int] = ("", 0)
+        self._same_failures: tuple[frozenset[str], int] = (frozenset(), 0)
         self.counts = TrialCounts()
         self.epochs = 0
         self.last_report_s = 0.0
@@ -167,7 +167,7 @@ class Recorder(tune.Callback):
         status = _ENDS.get(progress.last_decision or "", "cut")
         self._end(trial.trial_id, progress, status, self.last_report_s)
         self._incumbents.ended(trial.trial_id, failed=False)
-        self._same_failures = ("", 0)
+        self._same_failures = (frozenset(), 0)
 
     def on_trial_error(
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
@@ -329,7 +329,7 @@ class Recorder(tune.Callback):
         )
 
     def _count_failure(self, reason: str) -> None:
-        kind = _kind_of_failure(reason)
+        kind = kind_of_failure(reason)
         previous, count = self._same_failures
         count = count + 1 if kind == previous else 1
         self._same_failures = (kind, count)
@@ -350,6 +350,7 @@ def _optional(metrics: Mapping[str, float], name: str | None) -> float | None:
     return None if name is None else metrics.get(name)
 
 
-def _kind_of_failure(reason: str) -> str:
-    """Numbers differ from trial to trial where the failure is the same."""
-    return re.sub(r"\d+", "#", reason)
+def kind_of_failure(reason: str) -> frozenset[str]:
+    """Its words, less those with a digit: numbers, ids, addresses and the order in which something
+    is printed differ from trial to trial where the failure is the same."""
+    return frozenset(re.findall(r"\b[^\W\d]+\b", reason))

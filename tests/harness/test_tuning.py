@@ -13,6 +13,7 @@ from ray.tune.search import ConcurrencyLimiter, Searcher
 from ray.tune.search.basic_variant import BasicVariantGenerator
 
 from harness.contract import Mode
+from harness.tuning.recorder import kind_of_failure
 from harness.tuning.results import EXTRA, FAILED
 from harness.tuning.scheduler import RecordingScheduler
 from harness.tuning.scores import Scoreboard
@@ -199,3 +200,17 @@ def test_where_an_exploit_can_heal_nan_goes_on_until_the_cap() -> None:
         "continue",
         "diverged",
     ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("ValueError: x = 0.25 is too much", "ValueError: x = 1e-05 is too much", True),
+        ("<Storage object at 0x7f3a9b>", "<Storage object at 0x55d0ef>", True),
+        ("no slot-0-a3f9c2d1 in {'b', 'a'}", "no slot-1-bb07e9aa in {'a', 'b'}", True),
+        ("ValueError: x = 0.25 is too much", "ValueError: x = 0.25 is too little", False),
+        ("CUDA out of memory", "CUDA error: an illegal memory access", False),
+    ],
+)
+def test_which_failures_are_the_same(one: str, other: str, alike: bool) -> None:
+    assert (kind_of_failure(one) == kind_of_failure(other)) is alike
