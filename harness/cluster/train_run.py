@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import ray.train
+from ray.train.v2._internal.callbacks import DatasetsCallback
+from ray.train.v2._internal.execution.callback import RayTrainCallback
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
 from harness.cluster.torch_backend import TorchGroupConfig
@@ -14,11 +16,19 @@ from harness.cluster.worker_loop import serve
 COLLECTIVE_TIMEOUT_S = 300
 
 
+class GroupTrainer(DataParallelTrainer):
+    """What a TorchTrainer is, without its import of torch, and without Ray Data: workers read their
+    data themselves, and its manager would be one more process for each group, seconds of a core."""
+
+    def _create_default_callbacks(self) -> list[RayTrainCallback]:
+        callbacks = super()._create_default_callbacks()
+        return [callback for callback in callbacks if not isinstance(callback, DatasetsCallback)]
+
+
 def run_worker_group(spec: TrainRunSpec, name: str, pool: Any, slot: int, generation: int) -> None:
     """Run a worker group until it ends; blocks. Raises what ended it early."""
     use_gpu = spec.device_kind == "GPU"
-    # What a TorchTrainer is, without its import of torch.
-    trainer = DataParallelTrainer(
+    trainer = GroupTrainer(
         serve,
         train_loop_config={
             "pool": pool,
