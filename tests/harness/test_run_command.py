@@ -148,7 +148,7 @@ def test_incumbents_are_retrained_and_an_interruption_keeps_what_is_done(
 
 @pytest.mark.cluster
 @pytest.mark.timeout(900)
-def test_interrupted_and_gone_on_with_on_real_data(tmp_path: Path) -> None:
+def test_interrupted_and_gone_on_with_on_real_data(cluster: RayCluster, tmp_path: Path) -> None:
     """Two strategies on FashionMNIST; Ctrl-C in the second cell, then the same command again."""
     out = tmp_path / "study"
     words = ["--strategies", "random/asha,pbt", "--budget", "0.008", "--out", str(out)]
@@ -201,6 +201,6 @@ def test_interrupted_and_gone_on_with_on_real_data(tmp_path: Path) -> None:
     for strategy in ("random/asha", "pbt"):
         assert_scored_as_stored(out, strategy)
 
-    other = run(*words, "--seeds", "0,1")
+    other = run(*words, "--seeds", "0,1", "--address", cluster.address)
     assert other.returncode == 2
     assert "another configuration" in other.stderr and "seeds" in other.stderr
