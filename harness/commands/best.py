@@ -72,7 +72,7 @@ def _lines(best: Best) -> Iterable[str]:
     yield ""
     yield from best.code
     yield ""
-    yield "then session.evaluate() scores it again; session.model is its torch module, if it has one"
+    yield "then session.evaluate() scores it again; session.model is its torch module, if any"
 
 
 def _chosen(best: Best) -> str:
