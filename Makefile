@@ -6,6 +6,8 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMPS  := .setup
 ARGS    ?=
+# One more than cores: tests wait, for browsers, servers and processes.
+TESTERS := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 7 ? n + 1 : 8)))
 # pytest's exit code where ARGS chose none.
 NO_TESTS := 5
 BASELINES := fashion_mnist_table noisy_quadratic hartmann_power_law
@@ -31,10 +33,10 @@ data: $(STAMPS)/data  ## get FashionMNIST: from this machine, by download, or fr
 run: $(STAMPS)/data  ## run every strategy and print where report.html is; ARGS="--seeds 3" etc.
 	@$(BIN)/python -m harness run --strategies all $(ARGS)
 
-# What starts no cluster on all cores; then the real cells, two clusters side by side: their cells wait much of
+# First what starts no cluster; then the real cells, two clusters side by side: their cells wait much of
 # the time, for processes to start and for each other.
 test: lint $(STAMPS)/data  ## linters, types, then the whole test suite; ARGS="-k asha" etc.
-	@$(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist loadfile -m "not cluster" $(ARGS); \
+	@$(BIN)/pytest --numprocesses $(TESTERS) --dist loadfile -m "not cluster" $(ARGS); \
 	quick=$$?; [ $$quick = 0 ] || [ $$quick = $(NO_TESTS) ] || exit $$quick; \
 	$(BIN)/pytest --numprocesses 2 --dist loadfile -m cluster $(ARGS); \
 	real=$$?; [ $$real = $(NO_TESTS) ] && exit $$quick; exit $$real

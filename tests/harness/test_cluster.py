@@ -24,7 +24,7 @@ from benchmarks.testing import assert_same_state
 from harness.cell import CellProgress
 from harness.cluster import pool as pool_module
 from harness.cluster.loopback import is_loopback
-from harness.cluster.messages import EpochCommand
+from harness.cluster.messages import CellOverError, EpochCommand
 from harness.cluster.pool import WorkerPool
 from harness.cluster.ray_cluster import RayCluster
 from harness.cluster.retraining import retrain_on
@@ -146,15 +146,6 @@ def test_every_fault_in_one_cell(run_cell: RunCell) -> None:
     billed = {r.trial: r.device_seconds for r in cell.record.ledger if r.kind == "setup"}
     assert set(billed) == {died.trial}, "the restart is the trial's that broke the group"
     assert billed[died.trial] > 2
-
-
-def test_a_budget_into_which_no_epoch_fits(run_cell: RunCell) -> None:
-    cell = run_cell(seconds=0.5, epoch_seconds=5.0, workers=1)
-    assert_accounted(cell)
-    assert (cell.record.status, cell.record.reason) == ("failed", "no epoch fitted into the budget")
-    assert held_by_kind(cell)["train"] > 0, "the partial spend is charged"
-    (in_flight,) = cell.record.in_flight
-    assert (in_flight.trial, in_flight.epoch) == (0, 1)
 
 
 def test_a_session_that_cannot_be_built(run_cell: RunCell) -> None:
@@ -315,12 +306,13 @@ def test_retrainings_that_fail_die_and_hang_leave_the_next_one_its_workers(
 def test_what_is_trained_for_an_actor_that_died_is_lost_and_given_to_nobody(
     cluster: RayCluster, tmp_path: Path
 ) -> None:
-    """The slot has another holder while its workers are still at the epoch of the dead one."""
+    """The slot has another holder while its workers are still at the epoch of the dead one. Then
+    the cell ends in the middle of an epoch, which is charged and counts for nobody."""
     spec = replace(two_workers(Toy(folder=str(tmp_path)), tmp_path), workers=1)
     pool: Any = remote_pool(cluster).remote(1, spec)
 
     def train(trial: int, start: bool = True) -> Any:
-        config = {"x": 0.5, "fault": "wait_once" if trial == 0 else "none"}
+        config = {"x": 0.5, "fault": "none" if trial == 1 else "wait_once"}
         return pool.train.remote(0, EpochCommand(trial, config, seed=0, start=start, state_ref=[]))
 
     ray.get(pool.start.remote(1000.0))
@@ -339,13 +331,24 @@ def test_what_is_trained_for_an_actor_that_died_is_lost_and_given_to_nobody(
         unheard = ray.get(train(1, start=False))
         ray.get(pool.actor_died.remote(1))
         again = ray.get(train(1))
+        ray.get(pool.reported.remote(1, 1, None))
+        ray.get(train(2))
+        for file in ("wait_once-0", "go"):
+            (tmp_path / file).unlink()
+        under_way = train(2, start=False)
+        while not (tmp_path / "wait_once-0").exists():
+            time.sleep(0.01)
         account = ray.get(pool.close.remote())
+        with pytest.raises(CellOverError):
+            ray.get(under_way)
     finally:
         ray.kill(pool)
     seconds = {(trial, kind): s for trial, kind, s in account.charges}
     assert sum(seconds.values()) == pytest.approx(account.ended_s)
     assert 0 < seconds[0, "lost"] < account.ended_s
     assert seconds[1, "lost"] == pytest.approx(sum(s for _, s in unheard.spans))
+    ((in_flight, flight_s),) = account.in_flight
+    assert in_flight == 2 and 0 < flight_s < seconds[2, "train"]
     noted = [charge for charge in again.charges if charge.kind == "lost"]
     assert sum(charge.seconds for charge in noted) == pytest.approx(seconds[1, "lost"])
 
