@@ -101,8 +101,11 @@ class StudyLimits:
             if used > most:
                 return f"run folder and storage hold {used:.3g} GB (--max-disk-gb {most:g})"
         for folder in self._folders:
-            if folder.exists() and (free := shutil.disk_usage(folder).free / GB) < least:
-                return f"only {free:.3g} GB are free at {folder} (--min-free-disk-gb {least:g})"
+            # A disk that does not answer is no reason to stop watching the rest.
+            with contextlib.suppress(OSError):
+                free = shutil.disk_usage(folder).free / GB
+                if free < least:
+                    return f"only {free:.3g} GB are free at {folder} (--min-free-disk-gb {least:g})"
         return None
 
 

@@ -10,6 +10,7 @@ import io
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TextIO, TypeVar
 from urllib.parse import unquote
 
@@ -103,9 +104,13 @@ def _secrets(environment: Mapping[str, str]) -> set[str]:
     return {
         value
         for name, value in environment.items()
-        # A path is where a secret lies, and no secret.
-        if len(value) >= _LEAST_LENGTH and not value.startswith("/") and _NAME.match(name)
+        # A path is where a secret lies, and no secret; though one may begin as a path does.
+        if len(value) >= _LEAST_LENGTH and _NAME.match(name) and not _is_path(value)
     }
+
+
+def _is_path(value: str) -> bool:
+    return value.startswith("/") and Path("/", value.split("/")[1]) in Path("/").iterdir()
 
 
 def _credentials(url: str) -> list[str]:

@@ -144,7 +144,9 @@ class RunStore:
         folder.mkdir(parents=True, exist_ok=True)
         left = [path for path in folder.iterdir() if path.name != EARLIER]
         if left:
-            aside = folder / EARLIER / str(sum(1 for _ in (folder / EARLIER).glob("*")) + 1)
+            tries = (path.name for path in folder.glob(f"{EARLIER}/*"))
+            last = max((int(name) for name in tries if name.isdecimal()), default=0)
+            aside = folder / EARLIER / str(last + 1)
             aside.mkdir(parents=True)
             for path in left:
                 path.rename(aside / path.name)

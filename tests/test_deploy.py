@@ -49,7 +49,8 @@ def pod_templates() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_its_command_is_a_real_one_on_the_cluster_that_it_started(name: str) -> None:
-    text = re.sub(r"\n# +(?=--)", " ", FILES[name])  # a command in a comment may be broken
+    # A command in a comment may be broken, as a shell takes it.
+    text = re.sub(r" \\\n# +(?=--)", " ", FILES[name])
     commands = re.findall(r"python -m harness (\w+) (.*)", text)
     shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
     assert commands

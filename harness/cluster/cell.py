@@ -6,6 +6,7 @@ one loads Ray Tune and the searchers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,6 @@ from harness.cluster.spec import ClusterCellSpec
 from harness.cluster.storage import open_storage
 from harness.contract.records import CellRecord
 from harness.ledger import CellAccount
-from harness.tuning.event_log import OtherHistoryError
 from strategies.registry import STRATEGIES
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ class Watch:
         self._pool, self._pulse = pool, pool.is_alive.remote()
         self._report, self._clock, self._started = report, clock, started
         self._opened: float | None = None
-        self._reported = self._heard_at = started
-        self._heard = 0
+        self._reported = started
+        self._heard, self._heard_at = 0, math.inf
         self._setup_seconds = 0.0
         self._stuck_since: float | None = None
         self._is_closing = False
@@ -172,10 +172,11 @@ class Watch:
         )
 
     def _watch_replay(self, now: float) -> None:
-        if self._replay.heard > self._heard:
+        if self._heard_at == math.inf or self._replay.heard > self._heard:
             self._heard, self._heard_at = self._replay.heard, now
         elif now - self._heard_at > REPLAY_PATIENCE_S:
-            raise OtherHistoryError(
+            # Not another history: on a machine that is slow the next process may come further.
+            raise TimeoutError(
                 f"after {self._heard} lines of the journal nothing was heard for "
                 f"{REPLAY_PATIENCE_S:g} s"
             )

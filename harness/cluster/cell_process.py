@@ -19,6 +19,7 @@ from harness.cluster.journal import NOT_GONE_ON_FILE, JournalError
 from harness.cluster.process import connect
 from harness.cluster.spec import ClusterCellSpec
 from harness.contract.files import write_atomically
+from harness.redaction import redacted
 from harness.tuning.event_log import OtherHistoryError
 
 
@@ -38,7 +39,7 @@ def main(folder: Path, status_fd: int) -> None:
             if (reason := why_not_gone_on_with(error)) is None:
                 raise
             traceback.print_exc()
-            (folder / NOT_GONE_ON_FILE).write_text(f"{reason}\n")
+            (folder / NOT_GONE_ON_FILE).write_text(f"{redacted(reason)}\n")
             sys.exit(1)
     write_atomically(folder / "cell.json", record.model_dump_json(indent=2) + "\n")
     ray.shutdown()

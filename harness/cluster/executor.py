@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -163,7 +164,8 @@ class _Places:
             place.clear()
 
     def _named(self, name: str) -> _Place:
-        unique = f"{self._run.name}-{name}"
+        # fsspec takes these for patterns, and would remove all that fits one.
+        unique = re.sub(r"[*?\[\]]", "_", f"{self._run.name}-{name}")
         fields = {
             "ray_address": self._cluster.address,
             "ships_code": not self._cluster.is_ours,

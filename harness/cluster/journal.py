@@ -16,8 +16,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from harness.contract.files import append_whole
 from harness.contract.records import Kind, Parent, Record
 from harness.ledger import CellLedger, Charge, SlotLedger
+from harness.redaction import redacted
 from harness.tuning.results import Failure
 
 JOURNAL_FILE, HELD_FILE = "journal.jsonl", "held.json"
@@ -31,6 +33,10 @@ HELD_BYTES = 160
 ROUNDING_S = 1e-6
 LOCK_TIMEOUT_S = 60.0
 """How long an orphan of a killed study may take to notice, before its cell is gone on with."""
+
+
+class JournalBusyError(Exception):
+    """Another process has the journal."""
 
 
 class JournalError(Exception):
@@ -116,7 +122,8 @@ class Journal:
     """One cell's journal, locked for this process.
 
     Raises:
-        JournalError: it cannot be read, or another process has had it for too long.
+        JournalError: it cannot be read.
+        JournalBusyError: another process has had it for too long.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -131,7 +138,7 @@ class Journal:
         self.append(Begun(at_s=self.before.held_s))
 
     def append(self, line: Line) -> None:
-        self._file.write(line.model_dump_json().encode() + b"\n")
+        append_whole(self._file, line.model_dump_json().encode() + b"\n")
 
     def tick(self, now: Held) -> None:
         """Note the cell's clock. In place: a text that short is never half there."""
@@ -167,7 +174,7 @@ def note_stumble(folder: Path, heard: int, error: BaseException) -> None:
         JournalError: the same error ended the one before at the same place: the next would come no
             further either.
     """
-    here = f"after line {heard} of {JOURNAL_FILE}: {type(error).__name__}: {error}"
+    here = redacted(f"after line {heard} of {JOURNAL_FILE}: {type(error).__name__}: {error}")
     path = folder / STUMBLED_FILE
     if path.exists() and path.read_text() == here:
         raise JournalError(f"twice in a row it stopped {here}") from error
@@ -221,7 +228,7 @@ def _lock(file: int) -> None:
             return
         except OSError:
             if time.monotonic() > deadline:
-                raise JournalError(
+                raise JournalBusyError(
                     f"another process has held its {JOURNAL_FILE} for {LOCK_TIMEOUT_S:g} s"
                 ) from None
             time.sleep(0.2)

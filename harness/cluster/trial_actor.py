@@ -99,7 +99,8 @@ class TrialActor(tune.Trainable):
                 # devices, where a failed epoch leaves the worker group in working order.
                 failures.append(error.failure)
                 self._must_start = True
-                if not self._may_retry(error.failure):
+                # Without its state it would begin anew, under the name of what it had learnt.
+                if self._state is None or not self._may_retry(error.failure):
                     return self._failed(failures)
 
     def save_checkpoint(self, checkpoint_dir: str) -> None:

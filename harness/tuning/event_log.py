@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.contract.files import append_whole
+
 
 class OtherHistoryError(Exception):
     """A cell that is led through its past came to something else than it had come to."""
@@ -34,7 +36,7 @@ class EventLog:
         encoded = line.encode() + b"\n"
         before = next(self._there, None)
         if before is None:
-            self._file.write(encoded)
+            append_whole(self._file, encoded)
         elif before != encoded:
             raise OtherHistoryError(f"events.jsonl has {before!r} where now is {encoded!r}")
 

@@ -17,13 +17,13 @@ def write_incumbent(
     another incumbent left is gone. ``None``: there is no incumbent any more."""
     folder = cell_folder / FOLDER
     folder.mkdir(exist_ok=True)
+    # First: a kill may leave a state without its record, and no record with another's state.
+    (folder / RECORD_FILE).unlink(missing_ok=True)
     if packed_state is None:
         (folder / STATE_FILE).unlink(missing_ok=True)
     else:
         write_atomically(folder / STATE_FILE, packed_state)
-    if incumbent is None:
-        (folder / RECORD_FILE).unlink(missing_ok=True)
-    else:
+    if incumbent is not None:
         write_atomically(folder / RECORD_FILE, incumbent.model_dump_json(indent=2))
 
 

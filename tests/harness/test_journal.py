@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import math
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from benchmarks.analytic.noisy_quadratic import NoisyQuadratic
 from harness.clock import MonotonicClock
 from harness.cluster import journal
-from harness.cluster.cell import Watch
+from harness.cluster.cell import REPLAY_PATIENCE_S, Watch
 from harness.cluster.cell_process import why_not_gone_on_with
 from harness.cluster.journal import (
     ActorDied,
@@ -26,6 +27,7 @@ from harness.cluster.journal import (
     Failed,
     Held,
     Journal,
+    JournalBusyError,
     JournalError,
     Line,
     Reported,
@@ -45,12 +47,13 @@ from harness.cluster.train_spec import TrainRunSpec
 from harness.cluster.trial_actor import TrialActor
 from harness.cluster.turns import Turn, Turns
 from harness.contract import Dataset
+from harness.contract.files import append_whole
 from harness.contract.records import EventLine, Parent, TrialEnd
 from harness.ledger import CellLedger, Charge, NotedAccount, SlotLedger
 from harness.tuning.cell_tuning import CellTuning
 from harness.tuning.event_log import EventLog, OtherHistoryError
 from harness.tuning.names import trial_name
-from harness.tuning.results import Failure
+from harness.tuning.results import EXTRA, FAILED, Failure
 from harness.tuning.searcher import MeasuredTime
 from strategies.registry import STRATEGIES
 from tests.harness.virtual_cells import make_spec
@@ -153,8 +156,9 @@ def test_two_processes_do_not_write_one_journal(
 ) -> None:
     monkeypatch.setattr(journal, "LOCK_TIMEOUT_S", 0.1)
     first = begin(tmp_path)
-    with pytest.raises(JournalError, match="another process"):
+    with pytest.raises(JournalBusyError, match="another process") as caught:
         begin(tmp_path)
+    assert why_not_gone_on_with(caught.value) is None, "its past is not thrown away"
     first.close()
 
 
@@ -210,6 +214,50 @@ def test_no_second_is_lost_or_counted_twice(data: st.DataObject) -> None:
     assert total == pytest.approx(slots * held_s)
 
 
+def test_a_disk_that_gets_full_in_the_middle_of_a_line(tmp_path: Path) -> None:
+    class Filling(io.FileIO):
+        def write(self, data: Any) -> int:
+            return super().write(data[:9])
+
+    path = tmp_path / "lines"
+    path.write_bytes(b"a whole line\n")
+    with Filling(path, "ab") as file, pytest.raises(OSError, match="No space left"):
+        append_whole(file, b"another line\n")  # type: ignore[arg-type]
+    assert path.read_bytes() == b"a whole line\n"
+
+
+def test_what_ended_a_process_is_written_down_without_secrets(tmp_path: Path) -> None:
+    note_stumble(tmp_path, 7, ValueError("no access to s3://me:hunter2@bucket"))
+    assert "hunter2" not in (tmp_path / journal.STUMBLED_FILE).read_text()
+
+
+def watch(pool: Any, replay: Any, recorder: Any) -> Watch:
+    return Watch(
+        spec=SimpleNamespace(budget_seconds=60.0),
+        recorder=recorder,
+        replay=replay,
+        journal=SimpleNamespace(before=Held()),
+        pool=pool,
+        opening=None,
+        report=lambda progress: None,
+        clock=MonotonicClock(),
+        started=math.inf,
+        patience_s=1.0,
+    )  # type: ignore[arg-type]
+
+
+def test_a_slow_start_is_no_silence_of_the_past() -> None:
+    """However long ago its process began, the past is waited for from the first look on; and a
+    process that comes no further does not throw it away."""
+    pool = SimpleNamespace(is_alive=Remote(lambda: None))
+    it = watch(pool, SimpleNamespace(is_over=False, heard=3), recorder=None)
+    it._watch_replay(1000.0)
+    it._watch_replay(1000.0 + REPLAY_PATIENCE_S)
+    with pytest.raises(TimeoutError, match="after 3 lines") as caught:
+        it._watch_replay(1001.0 + REPLAY_PATIENCE_S)
+    assert why_not_gone_on_with(caught.value) is None
+
+
 def test_a_cell_that_is_over_in_its_past_has_what_that_held(tmp_path: Path) -> None:
     """Its limit was reached just before the kill: it ends before any group is ready."""
     train = TrainRunSpec(
@@ -235,22 +283,11 @@ def test_a_cell_ends_the_moment_that_its_end_is_decided() -> None:
     closed: list[None] = []
     recorder = SimpleNamespace(saw_cut=False, stop_reason=None, stuck=None)
     pool = SimpleNamespace(is_alive=Remote(lambda: None), close=Remote(lambda: closed.append(None)))
-    watch = Watch(
-        spec=SimpleNamespace(budget_seconds=60.0),
-        recorder=recorder,
-        replay=SimpleNamespace(is_over=True, heard=0),
-        journal=SimpleNamespace(before=Held()),
-        pool=pool,
-        opening=None,
-        report=lambda progress: None,
-        clock=MonotonicClock(),
-        started=math.inf,
-        patience_s=1.0,
-    )  # type: ignore[arg-type]
-    watch._opened = MonotonicClock().now()
-    assert not watch.is_over() and not closed
+    it = watch(pool, SimpleNamespace(is_over=True, heard=0), recorder)
+    it._opened = MonotonicClock().now()
+    assert not it.is_over() and not closed
     recorder.stop_reason = "the limit of 6 trials was reached"
-    assert watch.is_over() and watch.is_over() and len(closed) == 1
+    assert it.is_over() and it.is_over() and len(closed) == 1
 
 
 def test_events_that_are_there_are_compared_and_not_written_again(tmp_path: Path) -> None:
@@ -360,6 +397,25 @@ def test_a_checkpoint_of_the_past_has_the_state_after_its_own_epoch(
     origin = json.loads((saved / "origin.json").read_text())
     assert (origin["epoch"], origin["reports"]) == (5, 4)
     assert not actor._overhead, "being told again takes nothing from the budget"
+
+
+def test_a_trial_whose_state_did_not_survive_fails_and_does_not_begin_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be reported under the lineage of the donor, whose state is gone with the storage."""
+    actor = TrialActor.__new__(TrialActor)
+    actor._trial_info = SimpleNamespace(trial_name=trial_name(0))
+    actor._clock, actor._overhead = MonotonicClock(), []
+    actor._states_storage = Storage(str(tmp_path / "states"))
+    actor._keep_saved, actor._metric = 3, "score"
+    actor._pool = SimpleNamespace(look_back=Remote(lambda trial: Progress(reports=2, epoch=2)))
+    monkeypatch.setattr(ray, "get", lambda given: given)
+    (tmp_path / "origin.json").write_text('{"trial": 7, "epoch": 3, "reports": 5, "failures": 0}')
+    actor._begin({"x": 1.0})
+    actor.load_checkpoint(str(tmp_path))
+    told = actor.step()
+    assert told[FAILED] and told["done"]
+    assert [failure.reason for failure in told[EXTRA]] == ["its state did not survive a kill"]
 
 
 def test_without_a_past_nothing_waits() -> None:

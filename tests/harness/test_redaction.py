@@ -64,7 +64,9 @@ def test_values_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     monkeypatch.setenv("SSH_PRIVATE_KEY", "/home/me/.ssh/id_rsa")
     monkeypatch.setenv("API_KEY", "lr")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "/bPxRfiCYEXAMPLE/K7MDENG")
     text = f"header {TOKEN!r}, file /home/me/.ssh/id_rsa, lr=0.1"
+    assert redacted("got /bPxRfiCYEXAMPLE/K7MDENG") == "got ***", "it begins as a path does"
     assert redacted(text) == "header '***', file /home/me/.ssh/id_rsa, lr=0.1"
 
 
