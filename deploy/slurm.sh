@@ -11,6 +11,7 @@
 #SBATCH --time=08:00:00
 #SBATCH --signal=B:TERM@120
 #SBATCH --output=tune-bench-%j.log
+#SBATCH --open-mode=append
 set -euo pipefail
 
 . .venv/bin/activate
@@ -33,10 +34,10 @@ mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 head=$(on_node "${nodes[0]}" hostname --ip-address | awk '{print $1}')
 export RAY_ADDRESS=$head:$port  # what --address auto means here
 
-on_every_node mkdir -p "$RAY_TMPDIR"
+on_every_node mkdir -p -m 700 "$RAY_TMPDIR"
 share=(--num-cpus="$SLURM_CPUS_PER_TASK" --num-gpus="${SLURM_GPUS_ON_NODE:-0}" --block)
 on_node "${nodes[0]}" ray start --head --node-ip-address="$head" --port="$port" \
-  --dashboard-port=$((port + 10000)) "${share[@]}" &
+  --dashboard-port=$((port + 10000)) --ray-client-server-port=$((port + 20000)) "${share[@]}" &
 for node in "${nodes[@]:1}"; do
   on_node "$node" ray start --address="$RAY_ADDRESS" "${share[@]}" &
 done
@@ -47,6 +48,10 @@ for _ in $(seq 60); do
   [ "$there" -ge "${#nodes[@]}" ] && break
   sleep 5
 done
+if [ "$there" -lt "${#nodes[@]}" ]; then
+  echo "only $there of ${#nodes[@]} nodes joined within five minutes" >&2
+  exit 1
+fi
 
 python -m harness run --address auto --storage "$folder/storage" --out "$folder/study" "$@" &
 study=$!

@@ -30,7 +30,7 @@ SBATCH_OPTIONS = {
     "array", "account", "comment", "constraint", "cpus-per-gpu", "cpus-per-task", "error",
     "exclude", "exclusive", "gpus", "gpus-per-node", "gpus-per-task", "gres", "job-name",
     "mail-type", "mail-user", "mem", "mem-per-cpu", "nodes", "ntasks", "ntasks-per-node",
-    "output", "partition", "qos", "requeue", "reservation", "signal", "time",
+    "open-mode", "output", "partition", "qos", "requeue", "reservation", "signal", "time",
 }  # fmt: skip
 """Of sbatch's manual page, what a script like this one may need."""
 
@@ -136,12 +136,10 @@ def test_its_pods_are_kubernetes_pods(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", pod_templates())
-def test_its_pods_have_the_token_from_a_secret(name: str) -> None:
-    (container,) = pod_templates()[name]["spec"]["containers"]
-    env = {entry["name"]: entry for entry in container["env"]}
-    assert env["RAY_AUTH_MODE"]["value"] == "token"
-    assert set(env["RAY_AUTH_TOKEN"]["valueFrom"]) == {"secretKeyRef"}
+def test_kuberay_makes_the_token_and_asks_with_it() -> None:
+    """With one in the pods' environment alone, its own questions would be refused."""
+    assert the_rayjob()["spec"]["rayClusterSpec"]["authOptions"] == {"mode": "token"}
+    assert "RAY_AUTH" not in FILES["rayjob.yaml"]
 
 
 def test_its_run_folder_and_its_volumes_are_mounted() -> None:

@@ -23,6 +23,7 @@ from harness.cluster.spec import ClusterCellSpec
 from harness.cluster.storage import open_storage
 from harness.contract.records import CellRecord
 from harness.ledger import CellAccount
+from harness.tuning.event_log import OtherHistoryError
 from strategies.registry import STRATEGIES
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def run_cell(
         if not replay.is_over:
             note_stumble(folder, replay.heard, error)
         raise
+    if not replay.is_over and tuning.recorder.stop_reason is None:
+        raise OtherHistoryError(f"Tune ended after {replay.heard} lines of the journal")
     watch.end()
     account: CellAccount = ray.get(pool.close.remote())
     tuning.recorder.finish(account.ended_s)

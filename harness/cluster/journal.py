@@ -167,6 +167,13 @@ class Journal:
             return Held()
 
 
+def _held_s(folder: Path) -> float:
+    try:
+        return Held.model_validate_json((folder / HELD_FILE).read_bytes()).held_s
+    except (FileNotFoundError, ValidationError):
+        return 0.0
+
+
 def note_stumble(folder: Path, heard: int, error: BaseException) -> None:
     """An error ended the process while the past was told again, after so many lines.
 
@@ -188,13 +195,14 @@ def heard(lines: Sequence[Line]) -> list[Heard]:
 
 def reports_so_far(folder: Path) -> int | None:
     """How many epochs a cell's processes reported before they were killed; ``None``: there is
-    nothing to go on with."""
+    nothing to go on with. (Where they held devices, there is, though nothing was reported: those
+    seconds are the cell's.)"""
     path = folder / JOURNAL_FILE
     if not path.exists() or (folder / NOT_GONE_ON_FILE).exists():
         return None
     with path.open("rb") as lines:
         count = sum(line.startswith(b'{"type":"reported"') for line in lines)
-    return count or None
+    return count if count or _held_s(folder) > 0 else None
 
 
 def restore_ledger(

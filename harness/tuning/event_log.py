@@ -23,9 +23,13 @@ class EventLog:
         self._file = path.open("ab+", buffering=0 if is_followed else -1)
         self._file.seek(0)
         text = self._file.read()
-        whole = text[: text.rfind(b"\n") + 1]
-        self._file.truncate(len(whole))
-        self._there = iter(whole.splitlines(keepends=True))
+        lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
+        # Who was killed at the cell's end had told what it cut; where the cell ends now is told by
+        # who comes to it. (To drop a line too many does no harm: it is told again.)
+        while lines and b'"status":"cut"' in lines[-1]:
+            lines.pop()
+        self._file.truncate(sum(map(len, lines)))
+        self._there = iter(lines)
 
     def write(self, line: str) -> None:
         """Write a line, given without its end.

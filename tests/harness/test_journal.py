@@ -131,6 +131,8 @@ def test_nothing_to_go_on_with(tmp_path: Path) -> None:
     assert reports_so_far(tmp_path) is None
     begun = begin(tmp_path)
     assert reports_so_far(tmp_path) is None, "a process that began has reported nothing"
+    begun.tick(Held(held_s=3000.0))
+    assert reports_so_far(tmp_path) == 0, "most of an hour in its first epoch is not forgotten"
     begun.append(reported(0, 2.0))
     begun.close()
     assert reports_so_far(tmp_path) == 1
@@ -300,6 +302,12 @@ def test_events_that_are_there_are_compared_and_not_written_again(tmp_path: Path
     log.write("three")
     log.close()
     assert path.read_text() == "one\ntwo\nthree\n"
+    path.write_text('one\ntwo\nthree\n{"trial":0,"status":"cut"}\n{"trial":1,"status":"cut"}\n')
+    killed_at_its_end = EventLog(path, is_followed=True)
+    for line in ("one", "two", "three", "four"):
+        killed_at_its_end.write(line)
+    killed_at_its_end.close()
+    assert path.read_text() == "one\ntwo\nthree\nfour\n"
     other = EventLog(path, is_followed=True)
     other.write("one")
     with pytest.raises(OtherHistoryError):
