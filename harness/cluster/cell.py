@@ -6,7 +6,6 @@ one loads Ray Tune and the searchers.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +124,7 @@ class Watch:
         self._report, self._clock, self._started = report, clock, started
         self._opened: float | None = None
         self._reported = started
-        self._heard, self._heard_at = 0, math.inf
+        self._heard, self._heard_at = -1, started  # Nothing has been looked at.
         self._setup_seconds = 0.0
         self._stuck_since: float | None = None
         self._is_closing = False
@@ -175,7 +174,7 @@ class Watch:
         )
 
     def _watch_replay(self, now: float) -> None:
-        if self._heard_at == math.inf or self._replay.heard > self._heard:
+        if self._replay.heard > self._heard:
             self._heard, self._heard_at = self._replay.heard, now
         elif now - self._heard_at > REPLAY_PATIENCE_S:
             # Not another history: on a machine that is slow the next process may come further.

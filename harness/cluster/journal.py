@@ -131,7 +131,7 @@ class Journal:
         _lock(self._file.fileno())
         self.past = self._read()
         self._clock = os.open(folder / HELD_FILE, os.O_RDWR | os.O_CREAT, 0o644)
-        held = self._read_held()
+        held = _read_held(folder)
         reported = [line.reported_s for line in self.past if isinstance(line, Reported)]
         self.before = held.model_copy(update={"held_s": max([held.held_s, *reported])})
         """What the processes before this one took."""
@@ -160,18 +160,12 @@ class Journal:
         except ValidationError as error:
             raise JournalError(f"its {JOURNAL_FILE} cannot be read: {error.errors()[0]}") from None
 
-    def _read_held(self) -> Held:
-        try:
-            return Held.model_validate_json(os.pread(self._clock, HELD_BYTES, 0))
-        except ValidationError:
-            return Held()
 
-
-def _held_s(folder: Path) -> float:
+def _read_held(folder: Path) -> Held:
     try:
-        return Held.model_validate_json((folder / HELD_FILE).read_bytes()).held_s
+        return Held.model_validate_json((folder / HELD_FILE).read_bytes())
     except (FileNotFoundError, ValidationError):
-        return 0.0
+        return Held()
 
 
 def note_stumble(folder: Path, heard: int, error: BaseException) -> None:
@@ -202,7 +196,7 @@ def reports_so_far(folder: Path) -> int | None:
         return None
     with path.open("rb") as lines:
         count = sum(line.startswith(b'{"type":"reported"') for line in lines)
-    return count if count or _held_s(folder) > 0 else None
+    return count if count or _read_held(folder).held_s > 0 else None
 
 
 def restore_ledger(
